@@ -1,0 +1,38 @@
+"""The helper package of the course: what two notebooks share, and nothing that one explains."""
+
+import os
+import random
+
+__version__ = "0.1.0"
+
+
+def setup(seed: int = 0) -> int:
+    """Make a notebook repeatable: one seed everywhere, one thread, one look for the plots.
+
+    Args:
+        seed: used for ``random``, NumPy and PyTorch. The environment variable ``COURSE_SEED`` overrides it, so
+            that the same notebook can be executed at another seed (``course run 02 --seed 1``).
+
+    Returns:
+        The seed that is in force.
+
+    Raises:
+        ValueError: if ``COURSE_SEED`` is set to something that is not a whole number.
+    """
+    import numpy as np
+    import torch
+
+    from .plotting import use_course_style
+
+    given = os.environ.get("COURSE_SEED", "").strip()
+    if given:
+        try:
+            seed = int(given)
+        except ValueError:
+            raise ValueError(f"COURSE_SEED is {given!r}; expected a whole number such as 1.") from None
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    use_course_style()
+    return seed

@@ -1,0 +1,116 @@
+"""From words to batches: a vocabulary, and batches that hold a fixed number of tokens."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+class Vocab:
+    """Words and their numbers. Ids 0-3 are padding, start, end and unknown."""
+
+    def __init__(self, sentences: Iterable[Sequence[str]], min_count: int = 1):
+        """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first."""
+        counts = Counter(word for sentence in sentences for word in sentence)
+        kept = [word for word, count in counts.most_common() if count >= min_count]
+        self.words = [*SPECIALS, *kept]
+        self.ids = {word: i for i, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """Ids of the words, ``<unk>`` for those not known. No start or end symbol is added."""
+        return [self.ids.get(word, UNK) for word in words]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Words up to the end symbol; padding and start symbols are left out."""
+        words = []
+        for i in map(int, ids):
+            if i == EOS:
+                break
+            if i not in (PAD, BOS):
+                words.append(self.words[i])
+        return words
+
+
+class Batch(NamedTuple):
+    """Sentence pairs, padded: ``source (B, T_k)`` ends in EOS, ``target (B, T_q + 1)`` has BOS and EOS."""
+
+    source: Tensor
+    target: Tensor
+
+
+def encode_pairs(pairs: Iterable, source_vocab: Vocab, target_vocab: Vocab) -> list[tuple[Tensor, Tensor]]:
+    """Sentence pairs as id tensors: ``source + EOS`` and ``BOS + target + EOS``.
+
+    Args:
+        pairs: anything whose first two fields are token sequences, such as ``grammar.Pair``.
+        source_vocab: numbers for the first field.
+        target_vocab: numbers for the second field.
+    """
+    return [(torch.tensor([*source_vocab.encode(source), EOS]), torch.tensor([BOS, *target_vocab.encode(target), EOS]))
+            for source, target, *_ in pairs]
+
+
+def collate(examples: Sequence[tuple[Tensor, Tensor]]) -> Batch:
+    """Pad a list of encoded pairs to one batch."""
+    sources, targets = zip(*examples, strict=True)
+    return Batch(pad_sequence(sources, batch_first=True, padding_value=PAD),
+                 pad_sequence(targets, batch_first=True, padding_value=PAD))
+
+
+class TokenBatchSampler:
+    """Index lists whose padded targets hold at most ``tokens`` tokens; similar lengths together, order shuffled.
+
+    Every pass over the sampler is a new epoch with its own order, derived from ``seed`` and the epoch's number.
+    """
+
+    def __init__(self, lengths: Sequence[tuple[int, int]], tokens: int, seed: int = 0, chunk: int = 4000):
+        """Sort by length within chunks of ``chunk`` shuffled examples: little padding, and still random batches."""
+        longest = max(max(pair) for pair in lengths)
+        if tokens < longest:
+            raise ValueError(f"tokens={tokens}, but the longest sentence has {longest}; give at least that many.")
+        self.lengths, self.tokens, self.seed, self.chunk, self.epoch = lengths, tokens, seed, chunk, 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = torch.Generator().manual_seed(self.seed + 100_003 * self.epoch)
+        self.epoch += 1
+        order = torch.randperm(len(self.lengths), generator=generator).tolist()
+        batches = []
+        for start in range(0, len(order), self.chunk):
+            batches += self.cut(sorted(order[start:start + self.chunk], key=lambda i: self.lengths[i]))
+        for b in torch.randperm(len(batches), generator=generator).tolist():
+            yield batches[b]
+
+    def cut(self, order: list[int]) -> list[list[int]]:
+        """Cut a sorted list of examples where one more would not fit any longer."""
+        batches, batch, width = [], [], 0
+        for i in order:
+            width = max(width, *self.lengths[i])
+            if batch and width * (len(batch) + 1) > self.tokens:
+                batches.append(batch)
+                batch, width = [], max(self.lengths[i])
+            batch.append(i)
+        return [*batches, batch] if batch else batches
+
+
+def token_batches(examples: Sequence[tuple[Tensor, Tensor]], tokens: int = 2500, seed: int = 0) -> DataLoader:
+    """A ``DataLoader`` of :class:`Batch` with about ``tokens`` target tokens each, reshuffled every epoch.
+
+    Args:
+        examples: encoded pairs, see :func:`encode_pairs`.
+        tokens: upper limit of batch size × longest sentence, source and target alike, padding included.
+        seed: of the order.
+    """
+    if not examples:
+        raise ValueError("token_batches was given no examples; it needs at least one encoded pair.")
+    lengths = [(len(source), len(target)) for source, target in examples]
+    return DataLoader(examples, batch_sampler=TokenBatchSampler(lengths, tokens, seed), collate_fn=collate)

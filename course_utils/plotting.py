@@ -1,0 +1,139 @@
+"""Colours, style and the few plots that several notebooks share."""
+
+import io
+import time
+from collections.abc import Collection, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import torch
+from IPython import get_ipython
+from IPython.display import Image, display
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+QUERY, KEY, VALUE = "#7B3FA0", "#D9730D", "#1F6FB2"
+INK, MUTED, PAPER = "#1F2430", "#6B7280", "#FFFFFF"
+GOOD, BAD = "#1B7F5C", "#B3261E"
+LINES = (QUERY, KEY, VALUE, GOOD, BAD, INK)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def use_course_style() -> None:
+    """Large type, few lines, the course's colours; called by ``setup``."""
+    plt.rcParams.update({
+        "figure.figsize": (8, 4.2), "figure.dpi": 100, "savefig.dpi": 100, "figure.constrained_layout.use": True,
+        "font.size": 13, "axes.titlesize": 14, "axes.titleweight": "bold", "axes.titlelocation": "left",
+        "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
+        "axes.prop_cycle": plt.cycler(color=LINES), "axes.grid": True, "axes.axisbelow": True,
+        "grid.color": "#E5E7EB", "text.color": INK, "xtick.color": INK, "ytick.color": INK,
+        "lines.linewidth": 2.2, "lines.markersize": 7, "legend.frameon": False, "image.cmap": "cividis",
+    })
+
+
+def show(figure: Figure, alt: str) -> None:
+    """Display a figure as PNG with a text alternative, and close it.
+
+    Args:
+        figure: what to show.
+        alt: what the picture shows, for those who do not see it.
+    """
+    display(Image(data=_png(figure), alt=alt), metadata={"image/png": {"alt": alt}})
+    plt.close(figure)
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor=PAPER)
+    return buffer.getvalue()
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook's kernel (and not in a terminal or a test)."""
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def smooth(values: Sequence[float], window: int = 25) -> list[float]:
+    """Running mean over the last ``window`` values."""
+    sums = torch.tensor([0.0, *values], dtype=torch.float64).cumsum(0)
+    return [float(sums[i] - sums[max(0, i - window)]) / min(i, window) for i in range(1, len(values) + 1)]
+
+
+class LiveCurve:
+    """A loss curve that redraws itself in place, at most every ``every`` seconds; silent outside a notebook."""
+
+    def __init__(self, label: str, steps: int, every: float = 3.0):
+        self.label, self.steps, self.every = label, steps, every
+        self.drawn, self.handle = time.monotonic(), None
+
+    def update(self, loss: Sequence[float], final: bool = False) -> None:
+        """Draw the losses so far if it is time to, or if these are the ``final`` ones."""
+        if not loss or not in_notebook() or not (final or time.monotonic() - self.drawn > self.every):
+            return
+        figure, axes = plt.subplots(figsize=(7, 2.2))
+        axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
+        axes.plot(smooth(loss), color=VALUE)
+        axes.set(title=f"{self.label}: loss {smooth(loss)[-1]:.2f}", xlabel="step", ylabel="nats a word",
+                 xlim=(0, self.steps), ylim=(0, None))
+        alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats a word " \
+              f"in {len(loss)} steps."
+        picture, metadata = Image(data=_png(figure), alt=alt), {"image/png": {"alt": alt}}
+        plt.close(figure)
+        if self.handle is None:
+            self.handle = display(picture, metadata=metadata, display_id=True)
+        else:
+            self.handle.update(picture, metadata=metadata)
+        self.drawn = time.monotonic()
+
+
+def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
+                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None) -> Figure:
+    """An attention matrix as a picture; the printed sibling of ``widgets.AttentionView``.
+
+    Args:
+        weights: ``(T_q, T_k)``, 0 to 1.
+        rows: the ``T_q`` words that ask.
+        columns: the ``T_k`` words that are looked at.
+        alignment: true links ``(row, column)``, drawn as outlines.
+        axes: where to draw; by default a new figure.
+
+    Raises:
+        ValueError: if the words do not fit the shape.
+    """
+    weights = torch.as_tensor(weights).detach().float()
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
+                         f"{len(columns)} columns of words.")
+    if axes is None:
+        _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
+    picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto")
+    axes.grid(False)
+    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
+    axes.set_yticks(range(len(rows)), rows, color=QUERY)
+    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
+    for row, column in alignment:
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
+    axes.figure.colorbar(picture, ax=axes, label="weight", shrink=0.8)
+    return axes.figure
+
+
+def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str, title: str = "") -> Figure:
+    """One line a model over groups such as sentence lengths, each named at its right end.
+
+    Args:
+        results: ``{model: {group: value}}``; all models over the same groups.
+        xlabel, ylabel, title: the words on the axes, with units.
+    """
+    figure, axes = plt.subplots()
+    ends = []
+    for (name, values), colour, marker in zip(results.items(), LINES * 9, MARKERS * 9, strict=False):
+        axes.plot(list(values), list(values.values()), marker=marker, color=colour)
+        ends.append([list(values.values())[-1], name, colour])
+    axes.set(xlabel=xlabel, ylabel=ylabel, title=title, ylim=(0, None))
+    span = axes.get_ylim()[1]
+    for i, end in enumerate(ends := sorted(ends)):                 # push labels apart where lines end together
+        end[0] = end[0] if i == 0 else max(end[0], ends[i - 1][0] + 0.07 * span)
+        axes.annotate(end[1], (1, end[0]), xytext=(8, 0), textcoords="offset points", va="center", color=end[2],
+                      xycoords=("axes fraction", "data"), fontweight="bold")
+    return figure

@@ -1,0 +1,171 @@
+"""Recurrent encoder-decoders, with and without attention.
+
+Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``logits (B, T_q, vocab)``; ``weights (B, T_q, T_k)`` are
+the attention weights, ``None`` for a decoder that has none; ``state`` is what a decoder carries to its next step.
+Every decoder is called the same way, on one step or on many::
+
+    outputs, weights, state = decoder(embedded, state, memory)
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from .attention import SCORES, masked_softmax
+from .data.text import PAD
+
+RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
+
+
+class Memory(NamedTuple):
+    """What the encoder leaves for the decoder."""
+
+    states: Tensor
+    """``(B, T_k, d_model)``: one state a source word, the *values*."""
+    keys: Tensor
+    """``(B, T_k, d_key)``: the states, projected once for the score function."""
+    summary: Tensor
+    """``(B, d_model)``: the last state of each direction, all that a decoder without attention gets."""
+    src_mask: Tensor
+    """``(B, 1, T_k)``: ``True`` where there is a word, ``False`` where there is padding."""
+
+
+class Encoder(nn.Module):
+    """A GRU or LSTM over the source, in both directions by default; ``d_model`` is what both give together."""
+
+    def __init__(self, vocab_size: int, d_embed: int, d_model: int, cell: str, bidirectional: bool, dropout: float):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, d_embed, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        width = d_model // 2 if bidirectional else d_model
+        self.rnn = RNNS[cell][0](d_embed, width, batch_first=True, bidirectional=bidirectional)
+
+    def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read."""
+        embedded, lengths = self.dropout(self.embed(source)), (source != PAD).sum(dim=1).cpu()
+        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+        states, last = self.rnn(packed)
+        last = last[0] if isinstance(last, tuple) else last                 # an LSTM returns its cells, too
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.size(1))
+        return states, torch.cat(list(last), dim=-1)
+
+
+class PlainDecoder(nn.Module):
+    """No attention: the summary is read at every step (Cho et al. 2014, section 2.2)."""
+
+    def __init__(self, d_embed: int, d_model: int, cell: str):
+        super().__init__()
+        self.rnn = RNNS[cell][0](d_embed + d_model, d_model, batch_first=True)
+
+    def forward(self, embedded: Tensor, state, memory: Memory):
+        """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, no weights, the last state."""
+        summary = memory.summary.unsqueeze(1).expand(-1, embedded.size(1), -1)
+        outputs, state = self.rnn(torch.cat([embedded, summary], dim=-1), state)
+        return outputs, None, state
+
+
+class LuongDecoder(nn.Module):
+    """Step first, then look: the query is the *current* state (Luong et al. 2015, section 3, without input feeding).
+
+    No step waits for a context, so one call scores all steps.
+    """
+
+    def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
+        super().__init__()
+        self.score = score
+        self.rnn = RNNS[cell][0](d_embed, d_model, batch_first=True)
+        self.combine = nn.Linear(2 * d_model, d_model)
+
+    def forward(self, embedded: Tensor, state, memory: Memory):
+        """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
+        query, state = self.rnn(embedded, state)                                          # (B, T_q, d_model)
+        weights = masked_softmax(self.score.compare(query, memory.keys), memory.src_mask)   # (B, T_q, T_k)
+        context = weights @ memory.states                                                 # (B, T_q, d_model)
+        return torch.tanh(self.combine(torch.cat([query, context], dim=-1))), weights, state
+
+
+class BahdanauDecoder(nn.Module):
+    """Look first, then step: the query is the *previous* state (Bahdanau et al. 2015, section 3.1, appendix A.2.2)."""
+
+    def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
+        super().__init__()
+        self.score = score
+        self.cell = RNNS[cell][1](d_embed + d_model, d_model)
+        self.combine = nn.Linear(2 * d_model + d_embed, d_model)
+
+    def forward(self, embedded: Tensor, state, memory: Memory):
+        """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
+        outputs, all_weights = [], []
+        for word in embedded.unbind(dim=1):                                               # (B, d_embed)
+            query = state[0] if isinstance(state, tuple) else state                       # (B, d_model)
+            scores = self.score.compare(query.unsqueeze(1), memory.keys)                  # (B, 1, T_k)
+            weights = masked_softmax(scores, memory.src_mask)
+            context = (weights @ memory.states).squeeze(1)                                # (B, d_model)
+            state = self.cell(torch.cat([word, context], dim=-1), state)
+            new = state[0] if isinstance(state, tuple) else state
+            outputs.append(torch.cat([new, context, word], dim=-1))
+            all_weights.append(weights)
+        return torch.tanh(self.combine(torch.stack(outputs, dim=1))), torch.cat(all_weights, dim=1), state
+
+
+class Seq2Seq(nn.Module):
+    """Encoder, decoder, and a softmax layer over the target's words.
+
+    Args:
+        source_size, target_size: sizes of the two vocabularies.
+        d_embed: width of the word vectors.
+        d_model: width of the encoder's states (both directions together) and of the decoder's state; equal, so that
+            every score function fits without a further matrix.
+        attention: a name in :data:`course_utils.attention.SCORES`, or ``None`` for the summary alone.
+        query: ``"previous"`` (Bahdanau) or ``"current"`` (Luong) decoder state; ignored without attention.
+        cell: ``"gru"`` or ``"lstm"``, on both sides.
+        bidirectional: whether the encoder also reads from right to left.
+        dropout: on the word vectors and before the softmax layer.
+
+    Raises:
+        ValueError: for a name that is not known; it lists those that are.
+    """
+
+    def __init__(self, source_size: int, target_size: int, d_embed: int = 64, d_model: int = 128,
+                 attention: str | None = None, query: str = "previous", cell: str = "gru",
+                 bidirectional: bool = True, dropout: float = 0.0):
+        super().__init__()
+        decoders = {"previous": BahdanauDecoder, "current": LuongDecoder}
+        for name, given, known in [("attention", attention, [None, *SCORES]), ("query", query, list(decoders)),
+                                   ("cell", cell, list(RNNS))]:
+            if given not in known:
+                raise ValueError(f"{name}={given!r} is not known; choose one of {known}.")
+        self.encoder = Encoder(source_size, d_embed, d_model, cell, bidirectional, dropout)
+        self.bridge = nn.Linear(d_model, d_model)
+        self.embed = nn.Embedding(target_size, d_embed, padding_idx=PAD)
+        if attention is None:
+            self.decoder = PlainDecoder(d_embed, d_model, cell)
+        else:
+            self.decoder = decoders[query](d_embed, d_model, cell, SCORES[attention](d_model, d_model))
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(d_model, target_size)
+
+    def encode(self, source: Tensor):
+        """Read ids ``(B, T_k)``; returns the :class:`Memory` and the decoder's first state."""
+        states, summary = self.encoder(source)
+        score = getattr(self.decoder, "score", None)
+        keys = states if score is None else score.project_keys(states)
+        memory = Memory(states, keys, summary, (source != PAD).unsqueeze(1))
+        state = torch.tanh(self.bridge(summary))                                          # (B, d_model)
+        if not isinstance(self.decoder, BahdanauDecoder):
+            state = state.unsqueeze(0)                                                    # (layers = 1, B, d_model)
+        is_lstm = isinstance(self.encoder.rnn, nn.LSTM)
+        return memory, (state, torch.zeros_like(state)) if is_lstm else state
+
+    def decode(self, target: Tensor, state, memory: Memory):
+        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the weights, the last state."""
+        outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
+        return self.output(self.dropout(outputs)), weights, state
+
+    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights."""
+        memory, state = self.encode(source)
+        logits, weights, _ = self.decode(target, state, memory)
+        return logits, weights

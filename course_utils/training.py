@@ -1,0 +1,123 @@
+"""One training loop for every notebook: any device, any number of processes, a budget in steps."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator, DataLoaderConfiguration
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from .data.text import PAD, Batch
+from .plotting import LiveCurve
+
+
+@dataclass
+class History:
+    """What happened: one entry a step. ``seconds`` is wall time, ``tokens`` counts this process's target words."""
+
+    loss: list[float] = field(default_factory=list)
+    grad_norm: list[float] = field(default_factory=list)
+    tokens: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target words a second, padding not counted."""
+        return self.tokens / max(self.seconds, 1e-9)
+
+
+def sequence_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
+    """Cross-entropy in nats for every next target word, padding left out; and how many words that were."""
+    logits, *_ = model(batch.source, batch.target[:, :-1])
+    words = batch.target[:, 1:]                                    # what follows each input word
+    loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD)
+    return loss, int((words != PAD).sum())
+
+
+def trapezoid(step: int, steps: int, warmup: int = 50, decay: float = 0.5) -> float:
+    """Factor on the learning rate: up in ``warmup`` steps, flat, then a straight line down over the last ``decay``."""
+    up = (step + 1) / min(warmup, max(steps, 1))
+    down = (steps - step) / max(decay * steps, 1)
+    return min(1.0, up, down)
+
+
+def endless(batches: Iterable) -> Iterator:
+    """Go through ``batches`` again and again."""
+    while True:
+        n = 0
+        for n, batch in enumerate(batches, start=1):       # noqa: B007
+            yield batch
+        if n == 0:
+            raise ValueError("there are no batches to train on.")
+
+
+def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
+        loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
+        schedule: Callable[[int, int], float] = trapezoid, clip: float = 1.0, label: str = "training",
+        live: bool = True) -> History:
+    """Train ``model`` in place with Adam for ``steps`` steps.
+
+    Runs on whatever device ``accelerate`` finds and, under ``accelerate launch``, in several processes that share
+    the batches; afterwards the model is back on the device it came from. In a notebook a curve is drawn while it
+    trains. Interrupting (the stop button, Ctrl-C) keeps the model and the history as they are at that moment.
+
+    Args:
+        model: trained in place, left in evaluation mode.
+        batches: an iterable of batches, gone through as often as needed; a ``DataLoader`` for several processes.
+        steps: how many updates. A budget in steps means the same on every machine; one in seconds does not.
+        lr: peak learning rate.
+        loss: ``loss(model, batch) -> (mean loss of the batch, number of target words in it)``.
+        schedule: ``schedule(step, steps) -> factor`` on ``lr``.
+        clip: largest norm of the gradient; longer ones are scaled down to it (Pascanu et al. 2013).
+        label: name on the progress bar.
+        live: draw the curve while training (in a notebook only).
+
+    Returns:
+        The :class:`History`.
+
+    Raises:
+        FloatingPointError: if the loss is no longer a finite number; says at which step.
+    """
+    accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=False))
+    home = next(model.parameters()).device
+    optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98))
+    trained, optimizer, batches = accelerator.prepare(model, optimizer, batches)
+    trained.train()
+    history, started = History(), time.perf_counter()
+    bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88,
+               disable=not accelerator.is_main_process)
+    curve = LiveCurve(label, steps) if live and accelerator.is_main_process else None
+    try:
+        for step, batch in zip(range(steps), endless(batches), strict=False):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * schedule(step, steps)
+            value, n_tokens = loss(trained, batch)
+            if not torch.isfinite(value):
+                raise FloatingPointError(f"the loss is {value.item()} at step {step}; try a learning rate below {lr}.")
+            optimizer.zero_grad()
+            accelerator.backward(value)
+            history.grad_norm.append(float(accelerator.clip_grad_norm_(trained.parameters(), clip)))
+            optimizer.step()
+            history.loss.append(value.item())
+            history.tokens += n_tokens
+            bar.set_postfix_str(f"loss {history.loss[-1]:.3f}", refresh=False)
+            bar.update()
+            if curve:
+                curve.update(history.loss)
+    except KeyboardInterrupt:
+        history.interrupted = True
+    finally:
+        history.seconds = time.perf_counter() - started
+        bar.close()
+        if curve:
+            curve.update(history.loss, final=True)
+        accelerator.free_memory()
+        model.to(home).eval()
+    if history.interrupted:
+        print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
+    return history
