@@ -1,0 +1,102 @@
+"""Checks for exercises: ``check("masked_softmax")`` says what is wrong with a student's function, and why."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from html import escape
+
+import torch
+from IPython.display import display
+from torch import Tensor, nn
+
+from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, judge, largest_difference
+from course_utils.exercises.lesson_02 import LESSON_02
+
+__all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
+
+EXERCISES = {exercise.name: exercise for exercise in LESSON_02}
+
+
+class _Card:
+    def __init__(self, text: str, mark: str, colour: str):
+        self.text, self.mark, self.colour = text, mark, colour
+
+    def __repr__(self) -> str:
+        return f"{self.mark} {self.text}"
+
+    def _repr_html_(self) -> str:
+        return (f'<div style="border-left:6px solid {self.colour};padding:.3em .8em">'
+                f'<span style="background:{self.colour};color:#FFFFFF;padding:0 .4em;border-radius:.3em">'
+                f"{self.mark}</span> {escape(self.text)}</div>")
+
+
+def check(name: str, namespace: Mapping | None = None) -> None:
+    """Compare the function called `name` with the course's own on several random inputs.
+
+    Shows a green card if it is right, and a grey one if it is a stub not yet written (it raises
+    `NotImplementedError`, or returns `None` or an ellipsis), so that an unsolved notebook runs to its end.
+
+    Args:
+        name: the function's name, which is also the exercise's.
+        namespace: where to look it up; by default the globals of the caller, that is, the notebook.
+
+    Raises:
+        WrongAnswer: what is wrong and why.
+        ValueError: if the course has no exercise of this name.
+    """
+    if name not in EXERCISES:
+        raise ValueError(f"no exercise is called {name!r}; there are {', '.join(EXERCISES)}.")
+    if namespace is None:
+        namespace = inspect.currentframe().f_back.f_globals
+    if name not in namespace:
+        functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
+        close_names = get_close_matches(name, functions, n=1)
+        spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
+        raise WrongAnswer(f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
+    right = judge(EXERCISES[name], namespace[name])
+    if right is None:
+        display(_Card(f"{name}: not written yet. (If you did write it: does it end with `return`?)", "…", "#6B7280"))
+    else:
+        display(_Card(right, "✓", "#1B7F5C"))
+
+
+def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5) -> None:
+    """Run two functions or modules on the same inputs, print the largest difference, and fail if it is large.
+
+    Args:
+        mine: a function or module.
+        reference: another that should compute the same. Either may return a tensor, a number, or a tuple of them.
+        inputs: the inputs themselves; or one function without parameters that makes random ones, a tuple or a
+            single tensor. It is called five times, each with its own torch seed; the notebook's random state
+            is left as it was.
+        tol: the difference allowed, absolute and relative; 1e-5 is some hundred roundings of a float32.
+
+    Raises:
+        WrongAnswer: both shapes, or the largest difference and its position.
+    """
+    make = inputs[0] if len(inputs) == 1 and callable(inputs[0]) and not isinstance(inputs[0], nn.Module) else None
+    largest = 0.0
+    with torch.random.fork_rng(devices=[]):
+        for seed in range(N_INPUTS if make else 1):
+            torch.manual_seed(seed)
+            made = make() if make else inputs
+            arguments = made if isinstance(made, tuple) else (made,)
+            got, wanted = mine(*arguments), reference(*arguments)
+            if (form := _form(got)) != _form(wanted):
+                raise WrongAnswer(f"not the same output: mine returns {form}, the reference {_form(wanted)}.")
+            gap, where = largest_difference(got, wanted)
+            if not close(got, wanted, tol) or gap != gap or gap == torch.inf:
+                raise WrongAnswer(f"not the same output: the largest difference is {gap:.3g}, at output{where}; "
+                                  f"allowed is {tol:.0e}.")
+            largest = max(largest, gap)
+    times = f" on {N_INPUTS} random inputs" if make else ""
+    print(f"Same output{times}: {_form(wanted)}, largest difference {at_most(largest, tol)}.")
+
+
+def _form(value) -> str:
+    """Shapes and dtypes as text."""
+    if isinstance(value, Tensor):
+        return f"{tuple(value.shape)} {str(value.dtype).removeprefix('torch.')}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_form, value))}]"
+    return type(value).__name__
