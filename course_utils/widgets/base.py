@@ -1,0 +1,118 @@
+"""What all widgets share: one JavaScript for two places, numbers that travel, outputs that last.
+
+A widget is shown twice in one output: as a live anywidget, which needs a kernel, and as ``text/html`` with the same
+JavaScript inside, which needs nothing. The front end shows the first if it can. The HTML begins with a still
+picture, which its script replaces: where scripts do not run (an untrusted notebook, a code-hosting site), the
+picture stays.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import warnings
+from pathlib import Path
+
+import anywidget
+import matplotlib
+import numpy as np
+
+STATIC = Path(__file__).parent / "static"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
+
+
+def _colours() -> str:
+    """The 256 colours of cividis as one string of hexadecimal digits, for the JavaScript."""
+    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8).tobytes().hex()
+
+
+def javascript(name: str) -> str:
+    """The colour scale, the shared foundation and one widget's own file, as one piece of JavaScript."""
+    files = [(STATIC / f"{part}.js").read_text(encoding="utf-8") for part in ("foundation", name)]
+    return "\n".join([f'const CIVIDIS = "{_colours()}";', *files])
+
+
+def stylesheet(name: str) -> str:
+    """One widget's CSS."""
+    return (STATIC / f"{name}.css").read_text(encoding="utf-8")
+
+
+def script_json(value) -> str:
+    """JSON that may stand inside a ``<script>``: nothing in it can end the script or a line of it."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def quantised(values: np.ndarray) -> dict:
+    """Numbers from 0 up for an exported page: 16 bits each, off by at most ``peak / 131070``."""
+    peak = float(values.max()) or 1.0
+    steps = np.rint(values.astype(np.float64) / peak * STEPS).astype("<u2")
+    return {"peak": peak, "uint16": base64.b64encode(steps.tobytes()).decode("ascii")}
+
+
+def _lean(source: str) -> str:
+    """JavaScript or CSS without indentation and comment lines: the readable text is in this folder."""
+    lines = (line.strip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+class CourseWidget(anywidget.AnyWidget):
+    """An anywidget that also leaves a copy which works without a kernel.
+
+    A subclass names its JavaScript class and files in ``_widget`` and ``_files``, and provides ``_export_state``
+    (what the JavaScript draws, as JSON), ``_still`` (a PNG) and ``_in_words`` (a text).
+    """
+
+    _widget: str
+    _files: str
+
+    def add_traits(self, **traits):
+        """As in ipywidgets, without the deprecation warning that ipywidgets 8.1.2 causes here."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            super().add_traits(**traits)
+
+    def to_html(self) -> str:
+        """Return the widget as it is now, as HTML that needs no kernel, no network and no other file.
+
+        Returns:
+            An HTML fragment with its own script and style. The same state always gives the same text.
+        """
+        state = script_json(self._export_state())
+        key = f"{self._files}-{hashlib.sha256(state.encode()).hexdigest()[:12]}"
+        picture = base64.b64encode(self._still()).decode("ascii")
+        words = html.escape(self._in_words(), quote=True)
+        code = _lean(javascript(self._files))
+        return (
+            f"<style>{_lean(stylesheet(self._files))}</style>\n"
+            f'<div data-still="{key}"><img alt="{words}" src="data:image/png;base64,{picture}"></div>\n'
+            f'<script>(() => {{\n{code}\nexportHost({self._widget}, "{key}", {state});\n}})();</script>'
+        )
+
+    def _repr_mimebundle_(self, **kwargs):
+        live, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**live, "text/plain": self._in_words(), "text/html": self.to_html()}, metadata
+
+
+def strip_widget_state(notebook):
+    """Take out of an executed notebook what would say "Loading widget..." for ever when it is opened again.
+
+    An output that also has ``text/html`` loses its live view, which points to a kernel that is gone, and so shows
+    the copy that needs none. The saved widget state goes too. Other outputs stay as they are.
+
+    Args:
+        notebook: a notebook as ``nbformat`` reads it (or the same as plain dictionaries). It is changed in place.
+
+    Returns:
+        The same notebook.
+    """
+    notebook["metadata"].pop("widgets", None)
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output["data"].pop(WIDGET_VIEW, None)
+                output.get("metadata", {}).pop(WIDGET_VIEW, None)
+    return notebook

@@ -1,0 +1,162 @@
+// What every widget of the course shares: elements, colour, tokens as text, keys, and the two places a widget
+// can live in (a running notebook, an exported page).
+//
+// There are no imports and no build step: Python joins `const CIVIDIS`, this file and the widget's own file into
+// one scope (see base.py). A widget is a class with
+//     new Widget(place, state, tell)   draws `state` into the element `place`; tell(changes) reports what the
+//                                      reader chose
+//     update(state)                    draws another state in place, and reports nothing
+//     destroy()                        removes the drawing and every listener
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// An HTML element; the attribute `text` becomes its text. Data reaches the page only through here, never as markup.
+function element(tag, attributes = {}, children = []) {
+  return furnish(document.createElement(tag), attributes, children);
+}
+
+// The same for SVG.
+function shape(tag, attributes = {}, children = []) {
+  return furnish(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function furnish(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "text") node.textContent = value;
+    else if (value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// --- tokens -----------------------------------------------------------------------------------------------------
+
+const UNSEEN = { " ": "␣", "\n": "⏎", "\t": "⇥" };
+
+// What to show for a token: an empty one, or one made of blanks only, gets a visible mark.
+function visible(token) {
+  if (token === "") return "∅";
+  return token.trim() ? token : Array.from(token, (blank) => UNSEEN[blank] || "␣").join("");
+}
+
+// A token as an element: its own writing direction, its full text on hover, muted if the text is only a mark.
+function tokenElement(token, className) {
+  const node = element("span", { class: className });
+  showToken(node, token);
+  return node;
+}
+
+function showToken(node, token) {
+  const mark = element("bdi", { text: visible(token) });
+  node.title = token === "" ? "empty token" : token;
+  node.classList.toggle("is-blank", !token.trim());
+  node.replaceChildren(mark);
+}
+
+// Width of a text in CSS pixels. Measured on a canvas, because an element in a hidden slide has no size.
+const measuring = document.createElement("canvas").getContext("2d");
+function textWidth(text, font) {
+  measuring.font = font;
+  return measuring.measureText(text).width;
+}
+
+// --- colour and numbers -----------------------------------------------------------------------------------------
+
+// CIVIDIS is a string of 256 colours, six hexadecimal digits each.
+const CIVIDIS_BYTES = Uint8Array.from({ length: 768 }, (_, k) => parseInt(CIVIDIS.slice(2 * k, 2 * k + 2), 16));
+
+// Position (0 to 255) of a value in the colour scale that runs from 0 to `top`.
+function colourIndex(value, top) {
+  return Math.max(0, Math.min(255, Math.floor((value / top) * 256)));
+}
+
+// Paint a matrix, one canvas pixel per value; CSS makes the pixels larger.
+function paintMatrix(canvas, values, rows, columns, top) {
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  for (let k = 0; k < rows * columns; k++) {
+    const colour = 3 * colourIndex(values[k], top);
+    image.data.set(CIVIDIS_BYTES.subarray(colour, colour + 3), 4 * k);
+    image.data[4 * k + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+}
+
+// Three decimals; two significant digits for what would otherwise look like zero.
+function readable(value) {
+  return value === 0 || value >= 0.0005 ? value.toFixed(3) : value.toPrecision(2);
+}
+
+// Numbers as they travel: float32 bytes from a kernel, or {peak, uint16} in an exported page, where `uint16` is
+// base64 and 65535 stands for `peak`.
+function numbers(sent) {
+  if (sent instanceof DataView) {
+    return new Float32Array(sent.buffer.slice(sent.byteOffset, sent.byteOffset + sent.byteLength));
+  }
+  const bytes = Uint8Array.from(atob(sent.uint16), (character) => character.charCodeAt(0));
+  return Float32Array.from(new Uint16Array(bytes.buffer), (step) => (step / 65535) * sent.peak);
+}
+
+// --- keys and pointer -------------------------------------------------------------------------------------------
+
+// Call the function bound to the key. A key that is answered goes no further: neither the notebook's shortcuts nor
+// a slide show may act on it too.
+function answerKeys(node, bindings, signal) {
+  keepFromNotebook(node);
+  node.addEventListener("keydown", (event) => {
+    const answer = bindings[event.key];
+    if (!answer || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    answer();
+  }, { signal });
+}
+
+// JupyterLab looks for this attribute on the element that has the focus.
+function keepFromNotebook(node) {
+  node.dataset.lmSuppressShortcuts = "true";
+}
+
+// Call answer(event) when the pointer moves over the node or presses on it. Scrolling the page under a resting
+// pointer also fires pointermove, without movement; that is not a choice.
+function answerPointer(node, answer, signal) {
+  node.addEventListener("pointerdown", answer, { signal });
+  node.addEventListener("pointermove", (event) => {
+    if (event.movementX || event.movementY) answer(event);
+  }, { signal });
+}
+
+// --- the two hosts ----------------------------------------------------------------------------------------------
+
+// In a running notebook: an anywidget whose traits are `names`.
+function liveHost(Widget, names) {
+  return {
+    render({ model, el }) {
+      const read = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
+      let frame = 0;
+      const widget = new Widget(el, read(), (changes) => {
+        for (const [name, value] of Object.entries(changes)) model.set(name, value);
+        cancelAnimationFrame(frame); // a fast pointer sends one message a frame
+        frame = requestAnimationFrame(() => model.save_changes());
+      });
+      const refresh = () => widget.update(read());
+      model.on("change", refresh);
+      return () => {
+        model.off("change", refresh);
+        widget.destroy();
+      };
+    },
+  };
+}
+
+// In an exported page: take the place of the still picture. The same view may stand on a page more than once, so
+// every copy that is still a picture is woken.
+function exportHost(Widget, key, state) {
+  for (const still of document.querySelectorAll(`[data-still="${key}"]`)) {
+    const place = element("div");
+    still.replaceWith(place);
+    new Widget(place, state, () => {});
+  }
+}

@@ -1,0 +1,91 @@
+"""Fixtures shared by the tests that look at pages in a real browser.
+
+``browser_page`` is a page of 1280 x 720 in headless Chromium. It cannot reach anything outside this machine: such
+requests are refused and written down, and so is every script error, so that a test can end with
+
+    assert browser_page.outside_requests == []
+    assert browser_page.script_errors == []
+"""
+
+import os
+import shutil
+
+import pytest
+
+LOCAL = ("http://127.0.0.1", "http://localhost", "ws://127.0.0.1", "ws://localhost")
+LOCAL += ("file:", "data:", "blob:", "about:")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--force-color-profile=srgb",  # pixels are compared with colours
+    # the second lock: what slips past the request filter finds no address
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+
+
+def _no_browser(reason: str):
+    """Skip here, fail in CI: a browser test that nobody runs proves nothing."""
+    message = f"{reason} Browser tests need Chromium: `apt-get install chromium` (or Google Chrome)."
+    if os.environ.get("CI"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+# One browser for a module, not for the session: Playwright keeps an event loop running in this thread for as
+# long as it lives, and the notebook tests (nbval) want the thread for themselves.
+@pytest.fixture(scope="module")
+def browser():
+    """A running headless Chromium (Playwright's Browser)."""
+    path = next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        _no_browser(f"None of {', '.join(CHROMIUM_NAMES)} is on the PATH.")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _no_browser("The Python package playwright is missing (pip install -e .[dev]).")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens a guarded page; its keywords go to Playwright's ``browser.new_context``.
+
+    The page has two extra attributes, which also cover the windows it opens: ``outside_requests`` (addresses
+    outside this machine that it asked for, all refused) and ``script_errors`` (uncaught exceptions and console
+    errors).
+    """
+    contexts = []
+
+    def guarded(**options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
+        contexts.append(context)
+        outside, errors = [], []
+
+        def note(request):  # a page's request or web socket
+            if not request.url.startswith(LOCAL):
+                outside.append(request.url)
+
+        context.route(lambda url: not url.startswith(LOCAL), lambda route: route.abort())
+        context.on("request", note)
+        context.on("page", lambda page: page.on("websocket", note))
+        context.on("weberror", lambda e: errors.append(f"uncaught: {e.error}"))
+        context.on("console", lambda m: errors.append(f"console: {m.text}") if m.type == "error" else None)
+        page = context.new_page()
+        page.outside_requests, page.script_errors = outside, errors
+        return page
+
+    yield guarded
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def browser_page(open_page):
+    """One guarded page of 1280 x 720 (see ``open_page``)."""
+    return open_page()

@@ -1,0 +1,271 @@
+"""The Python side of the attention view: what it accepts, what it refuses and what it leaves behind."""
+
+import base64
+import io
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from PIL import Image
+
+from course_utils.widgets import AttentionView, strip_widget_state
+from course_utils.widgets.base import _lean, javascript, stylesheet
+
+ROWS = ("l'", "accord", "signé")
+COLUMNS = ("the", "agreement", "was", "signed")
+WEIGHTS = torch.tensor([[0.7, 0.1, 0.1, 0.1], [0.1, 0.8, 0.05, 0.05], [0.02, 0.03, 0.02, 0.93]])
+LIVE = "application/vnd.jupyter.widget-view+json"
+
+
+def view(**changes):
+    return AttentionView(**{"weights": WEIGHTS, "rows": ROWS, "columns": COLUMNS, **changes})
+
+
+def softmax(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).softmax(-1)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (5, 3, 4), (2, 5, 3, 4)])
+@pytest.mark.parametrize(
+    "convert",
+    [lambda w: w, lambda w: w.numpy(), lambda w: w.tolist(), lambda w: w.double().requires_grad_()],
+    ids=["tensor", "array", "lists", "float64 with gradient"],
+)
+def test_takes_two_to_four_axes_of_any_kind(shape, convert):
+    weights = softmax(*shape)
+    shown = view(weights=convert(weights)).weights
+    assert shown.shape == (1,) * (4 - len(shape)) + shape
+    assert shown.dtype == np.float32
+    np.testing.assert_array_equal(shown.reshape(shape), weights.numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_no_reason_to_warn(dtype):
+    weights = softmax(64, 64).to(dtype)
+    shown = AttentionView(weights, [str(i) for i in range(64)]).weights
+    np.testing.assert_array_equal(shown[0, 0], weights.float().numpy())
+
+
+def test_numpy_tokens_pairs_and_defaults():
+    square = view(weights=softmax(3, 3), rows=np.array(ROWS), columns=None, alignment=np.array([[2, 0], [0, 1]]))
+    assert square.columns == square.rows == ROWS
+    assert square.alignment == ((0, 1), (2, 0))
+    assert (square.layer, square.head, square.view) == (0, 0, "matrix")
+
+
+def test_caller_keeps_the_weights():
+    mine = WEIGHTS.clone()
+    shown = view(weights=mine)
+    mine.zero_()
+    assert shown.weights[0, 0, 2, 3] == np.float32(0.93)
+    with pytest.raises(ValueError, match="read-only"):
+        shown.weights[0, 0, 0, 0] = 0
+
+
+def test_first_cell_is_a_telling_one():
+    assert view().cell == (2, 3)  # the only row whose strongest key is off the diagonal
+    assert view(weights=WEIGHTS[:2], rows=ROWS[:2]).cell == (1, 1)  # all on the diagonal: the strongest
+    assert view(cell=(0, 2)).cell == (0, 2)
+
+
+# --- refused ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": ROWS[:2]}, r"2 tokens in rows, but the weights have 3 row \(query\)s: shape \(1, 1, 3, 4\)"),
+        ({"columns": COLUMNS + ("x",)}, r"5 tokens in columns, but the weights have 4 column \(key\)s"),
+        ({"columns": None}, r"columns are the 3 tokens in rows .* weights have 4 column"),
+        ({"weights": WEIGHTS.T}, r"3 tokens in rows, but the weights have 4 row"),
+        ({"weights": WEIGHTS[0]}, r"1 axes, shape \(4,\); expected \[T_q, T_k\]"),
+        ({"weights": WEIGHTS[None, None, None]}, r"5 axes.*Of a batch, choose one example"),
+        ({"weights": [[1, 2], [3]]}, "cannot be read as an array of numbers"),
+        ({"weights": torch.zeros(0, 3, 4)}, r"weights have no head: shape \(1, 0, 3, 4\)"),
+        ({"weights": torch.zeros(0, 4), "rows": []}, r"weights have no row \(query\)"),
+        ({"weights": torch.zeros(3, 0), "columns": []}, r"weights have no column \(key\)"),
+        ({"weights": WEIGHTS - 1}, r"weights are -0.3.* at layer 0, head 0, row \(query\) 0, column \(key\) 0"),
+        ({"alignment": [(0, 0), (0, 4)]}, r"alignment has \(0, 4\), outside 3 rows and 4 columns"),
+        ({"alignment": [(-1, 0)]}, r"alignment has \(-1, 0\)"),
+    ],
+)
+def test_bad_input_names_what_is_wrong(changes, message):
+    with pytest.raises(ValueError, match=message):
+        view(**changes)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_not_finite_says_where(bad):
+    weights = softmax(2, 3, 3, 4)
+    weights[1, 2, 0, 3] = bad
+    with pytest.raises(ValueError, match=rf"{bad} at layer 1, head 2, row \(query\) 0, column \(key\) 3 \(1 such"):
+        view(weights=weights)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cell": (3, 0)}, "row is 3, but there are 3: 0 to 2"),
+        ({"cell": (0, 4)}, "column is 4, but there are 4: 0 to 3"),
+        ({"cell": (-1, 0)}, "row is -1"),
+        ({"cell": (1, 2, 3)}, "cell"),
+        ({"layer": 1}, "layer is 1, but there are 1: 0 to 0"),
+        ({"head": 2}, "head is 2, but there are 2: 0 to 1"),
+        ({"view": "circle"}, "view"),
+    ],
+)
+def test_places_that_do_not_exist(changes, message):
+    weights = softmax(2, 3, 4)
+    with pytest.raises(traitlets.TraitError, match=message):
+        view(weights=weights, **changes)
+    there = view(weights=weights, cell=(1, 1))
+    with pytest.raises(traitlets.TraitError, match=message):
+        there.set_trait(*changes.popitem())
+    assert (there.cell, there.layer, there.head, there.view) == ((1, 1), 0, 0, "matrix")
+
+
+def test_rows_that_do_not_sum_to_one_warn_once():
+    with pytest.warns(UserWarning, match="2 of 3 rows do not sum to one: row 0 .* sums to 0.5") as caught:
+        view(weights=WEIGHTS * torch.tensor([[0.5], [1.0], [2.0]]))
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_fully_masked_rows_are_fine():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert view(weights=WEIGHTS * torch.tensor([[0.0], [1.0], [1.0]])).weights[0, 0, 0].sum() == 0
+        assert view(weights=torch.zeros(3, 4)).to_html()
+
+
+# --- changed from Python ---
+
+
+def test_observers_are_called():
+    shown, seen = view(weights=softmax(2, 3, 3, 4)), []
+    shown.observe(lambda change: seen.append((change.name, change.new)), ["cell", "layer", "head", "view"])
+    shown.cell = [1, 2]
+    shown.layer, shown.head, shown.view, shown.cell = 1, 2, "links", None
+    assert seen == [("cell", (1, 2)), ("layer", 1), ("head", 2), ("view", "links"), ("cell", None)]
+
+
+def test_new_weights_in_place():
+    shown = view(cell=(1, 2), alignment=[(0, 0)])
+    shown.weights = softmax(4, 3, 4)
+    assert shown.weights.shape == (1, 4, 3, 4)
+    assert (shown.cell, shown.rows, shown.alignment) == ((1, 2), ROWS, ((0, 0),))
+    shown.head = 3
+    shown.set_weights([[0.0, 1.0]], rows=["q"], columns=["a", "b"])
+    assert (shown.cell, shown.head, shown.columns, shown.alignment) == ((0, 1), 0, ("a", "b"), ())
+    with pytest.raises(ValueError, match="1 tokens in rows"):
+        shown.weights = WEIGHTS
+    assert shown.weights.shape == (1, 1, 1, 2)
+
+
+def test_one_message_for_new_weights(monkeypatch):
+    shown, sent = view(), []
+    monkeypatch.setattr(shown, "send_state", lambda key=None: sent.append(set(key)))
+    shown.set_weights(softmax(2, 2), rows=["a", "b"])
+    assert len(sent) == 1
+    assert "_content" in sent[0]
+
+
+# --- what an output holds ---
+
+
+def exported(widget):
+    """The state that the exported page draws, read as a browser would."""
+    code = re.search(r"<script>(.*?)</script>", widget.to_html(), re.DOTALL)[1]
+    return json.loads(re.search(r'^exportHost\(AttentionView, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
+
+
+def test_output_has_a_live_view_and_what_lasts():
+    shown = view(title="Signed")
+    data, _ = shown._repr_mimebundle_()
+    assert data[LIVE]["model_id"] == shown.model_id
+    assert "signé → signed 0.930" in data["text/plain"]
+    assert data["text/html"] == shown.to_html()
+    assert repr(shown) == "AttentionView(layers=1, heads=1, queries=3, keys=4)"
+
+
+def test_export_holds_the_tensor_in_16_bits():
+    weights = softmax(2, 3, 3, 4)
+    shown = view(weights=weights, head=2, cell=(0, 3), view="links", alignment=[(1, 1)])
+    state = exported(shown)
+    sent = state["_content"]["weights"]
+    steps = np.frombuffer(base64.b64decode(sent["uint16"]), "<u2").reshape(weights.shape)
+    np.testing.assert_allclose(steps / 65535 * sent["peak"], weights.numpy(), rtol=0, atol=7.7e-6)
+    assert (state["head"], state["cell"], state["view"]) == (2, [0, 3], "links")
+    assert state["_content"]["alignment"] == [[1, 1]]
+
+
+def test_export_is_the_same_text_every_time():
+    assert view().to_html() == view().to_html()
+    assert view().to_html() != view(cell=(0, 0)).to_html()
+
+
+def test_colour_scale_ends_at_one_or_says_where():
+    assert exported(view())["_content"]["top"] == 1
+    flat = torch.full((3, 4), 0.25)
+    assert exported(view(weights=flat))["_content"]["top"] == 0.25
+
+
+HOSTILE = ["</script><img src=x onerror=alert(1)>", "<!--<script>", "'\"&\u2028\u2029", ""]
+
+
+def test_tokens_cannot_leave_their_place():
+    shown = view(columns=HOSTILE, title="</script><b>")
+    text = shown.to_html()
+    assert text.count("</script>") == 1
+    assert "<img src=x" not in text
+    assert "<!--" not in text
+    assert "\u2028" not in text.split("<script>")[1]
+    state = exported(shown)
+    assert state["_content"]["columns"] == HOSTILE
+    assert state["title"] == "</script><b>"
+
+
+def test_still_picture_shows_the_matrix():
+    shown = view(columns=["the", "signé 👩‍👩‍👧 " + "x" * 60, "", "שלום"])
+    picture = re.search(r'<img alt="([^"]*)" src="data:image/png;base64,([^"]*)"', shown.to_html())
+    assert "3 queries by 4 keys" in picture[1]
+    image = Image.open(io.BytesIO(base64.b64decode(picture[2]))).convert("RGB")
+    yellow = sum(1 for red, green, blue in image.get_flattened_data() if red > 180 and green > 160 and blue < 130)
+    assert 26 * 26 * 1.5 < yellow < 26 * 26 * 3.5  # of twelve cells, the three strong ones
+
+
+def test_sizes():
+    assert len(_lean(javascript("attention_view"))) + len(_lean(stylesheet("attention_view"))) < 30_000
+    tokens = [f"token{i}" for i in range(14)]
+    shown = AttentionView(softmax(14, 14), tokens)
+    assert len(shown._still()) < 10_000
+    assert len(shown.to_html()) < 45_000
+
+
+def notebook_with(data, **metadata):
+    output = {"output_type": "display_data", "data": data, "metadata": {LIVE: {}}}
+    cells = [{"cell_type": "markdown", "source": "text"}, {"cell_type": "code", "outputs": [output]}]
+    return {"cells": cells, "metadata": metadata}
+
+
+def test_strip_keeps_what_lasts():
+    data, _ = view()._repr_mimebundle_()
+    notebook = notebook_with(dict(data), widgets={"state": {}}, kernelspec={"name": "python3"})
+    assert strip_widget_state(notebook) is notebook
+    output = notebook["cells"][1]["outputs"][0]
+    assert output["data"] == {name: data[name] for name in ("text/plain", "text/html")}
+    assert output["metadata"] == {}
+    assert notebook["metadata"] == {"kernelspec": {"name": "python3"}}
+
+
+def test_strip_leaves_other_outputs():
+    bar = {LIVE: {"model_id": "1"}, "text/plain": "100 %"}
+    notebook = notebook_with(dict(bar))
+    notebook["cells"][1]["outputs"].append({"output_type": "stream", "text": "hello"})
+    strip_widget_state(notebook)
+    assert notebook["cells"][1]["outputs"][0]["data"] == bar
+    assert notebook["cells"][1]["outputs"][1] == {"output_type": "stream", "text": "hello"}
