@@ -25,7 +25,7 @@ from style import (
 
 from course_utils.data.grammar import EXAMPLE
 
-NUMBERS = 256
+NUMBERS = 128
 """Width of the one vector in the picture of the bottleneck."""
 
 ALT = {

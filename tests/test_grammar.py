@@ -14,6 +14,7 @@ from course_utils.data.grammar import (
     PHENOMENA,
     Grammar,
     corpus,
+    inverted_phrases,
     train_test,
 )
 from course_utils.data.lexicon import headword, load_lexicon
@@ -534,3 +535,15 @@ def test_english_spelling(sample):
             if word in ("a", "an"):
                 soft = following[0] in "aeiou" and following not in ("european", "university", "useful")
                 assert word == ("an" if soft else "a"), pair
+
+
+def test_inverted_phrases_are_those_whose_links_cross(sample):
+    assert inverted_phrases(EXAMPLE) == [frozenset({(4, 6), (5, 5), (6, 4)})]
+    _, pairs = sample
+    for pair in pairs:
+        assert bool(inverted_phrases(pair)) == ("inversion" in pair.phenomena)
+        for phrase in inverted_phrases(pair):
+            rows, columns = zip(*sorted(phrase), strict=True)
+            assert len(phrase) >= 2
+            assert list(columns) == sorted(columns, reverse=True)
+            assert phrase <= set(pair.links)

@@ -479,6 +479,25 @@ class Grammar:
                     frozenset(self.phenomena))
 
 
+def inverted_phrases(pair: Pair) -> list[frozenset[tuple[int, int]]]:
+    """The links of each noun phrase whose adjectives change sides: noun and adjectives, which cross in a matrix.
+
+    For ``EXAMPLE`` that is one phrase, ``european economic area``, with three links.
+    """
+    after_noun = {adjective.english for adjective in load_lexicon("full").adjectives
+                  if adjective.slot not in BEFORE_NOUN}
+    phrases, adjectives = [], []
+    for i, word in enumerate(pair.source):
+        if word in after_noun:
+            adjectives.append(i)
+        elif adjectives:
+            link = {column: row for row, column in pair.links if column in (i, *adjectives)}
+            if link[i] < min(link[adjective] for adjective in adjectives):      # not "is european and ..."
+                phrases.append(frozenset((link[column], column) for column in (*adjectives, i)))
+            adjectives = []
+    return phrases
+
+
 def indefinite(following: str) -> str:
     """``a`` or ``an``, by the sound that follows: ``an area``, ``a european area``, ``a university``."""
     return "an" if following[0] in "aeiou" and not following.startswith(("eu", "uni", "use")) else "a"
