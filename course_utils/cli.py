@@ -1,0 +1,272 @@
+"""The ``course`` command: open, execute, show, hand out and check the course."""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_CODES = """\
+exit codes:
+  0    done
+  1    it did not work: a cell failed, a notebook is missing, something needed is wrong
+  2    the command was not understood
+  130  interrupted (Ctrl-C)
+"""
+
+
+def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
+    """Run the command.
+
+    Args:
+        argv: the words after ``course``; default: those of the command line.
+        root: folder that holds ``notebooks/``; default: the course's own.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 130 interrupted. Words that are not understood end with SystemExit(2).
+    """
+    from .notebooks import CourseError, course_root
+
+    # What follows `course lab` goes to JupyterLab, options included.
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if rest and arguments.command != "lab":
+        parser.error(f"not understood: {' '.join(rest)} (see `course {arguments.command} --help`)")
+    arguments.rest = rest
+    try:
+        return arguments.action(arguments, root or course_root())
+    except CourseError as problem:
+        print(f"course: {problem}", file=sys.stderr)
+        return EXIT_FAILED
+    except OSError as problem:
+        print(f"course: cannot use {problem.filename}: {problem.strerror}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("\ncourse: interrupted; the notebook that was running is as it was.", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="course",
+        description="Attention and Transformers in Notebooks: open, execute, show, hand out and check the course.",
+        epilog="examples:\n  course lab\n  course run 02\n  course slides 02\n  course doctor\n\n"
+        "`course COMMAND --help` says more about each.\n\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, action, summary, details, examples):
+        added = commands.add_parser(
+            name,
+            help=summary,
+            description=textwrap.fill(f"{summary[0].upper()}{summary[1:]}. {details}", 88),
+            epilog="examples:\n" + "".join(f"  {line}\n" for line in examples) + "\n" + EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        added.set_defaults(action=action)
+        return added
+
+    command(
+        "lab",
+        _lab,
+        "open the course in JupyterLab",
+        "The numbered notebooks are marked as trusted for this session, so that their widgets show before any cell "
+        "runs. Further options go to JupyterLab.",
+        ["course lab", "course lab --no-browser --port 9999"],
+    )
+    run = command(
+        "run",
+        _run,
+        "execute notebooks from top to bottom",
+        "Each notebook gets a fresh kernel and is written back in place, with its outputs, if every cell succeeded; "
+        "else the file stays as it was.",
+        ["course run", "course run 02", "course run 02 --seed 1", "course run 01 02 --html site"],
+    )
+    run.add_argument("numbers", nargs="*", metavar="NN", help="numbers of notebooks (default: all)")
+    run.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back",
+    )
+    run.add_argument("--html", type=Path, metavar="DIR", help="write self-contained pages there instead of notebooks")
+
+    slides = command(
+        "slides",
+        _slides,
+        "write a notebook's slides as one HTML file",
+        "The committed outputs are shown; nothing is executed. The file needs no network. In the slides: arrow keys "
+        "and space move, S opens the speaker view, O the overview, F full screen.",
+        ["course slides 02", "course slides 02 --out lecture.html"],
+    )
+    slides.add_argument("number", metavar="NN", help="number of the notebook")
+    slides.add_argument(
+        "--out", type=Path, default=Path("."), metavar="PATH", help="file (.html) or folder (default: this folder)"
+    )
+
+    handout = command(
+        "handout",
+        _handout,
+        "write a notebook without its solutions",
+        "Cells tagged 'solution' are left out, outputs of cells tagged 'exercise' or 'check' are cleared, pictures "
+        "are put into the file.",
+        ["course handout 02", "course handout 02 --out for_students"],
+    )
+    handout.add_argument("number", metavar="NN", help="number of the notebook")
+    handout.add_argument(
+        "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
+    )
+
+    command(
+        "doctor",
+        _doctor,
+        "check this machine",
+        "Looks at Python, the packages against the lock, memory, threads, fonts and the browser for tests, and says "
+        "what is wrong and what to type.",
+        ["course doctor"],
+    )
+    return parser
+
+
+def _lab(arguments: argparse.Namespace, root: Path) -> int:
+    from jupyterlab.labapp import LabApp
+
+    from .notebooks import find
+
+    # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
+    ours = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
+        _trust(find(None, root), signatures)
+        LabApp.launch_instance(
+            argv=[
+                f"--ServerApp.root_dir={root}",
+                "--LabApp.default_url=/lab/tree/notebooks",
+                *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
+                *arguments.rest,
+            ]
+        )
+    return EXIT_OK
+
+
+def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
+    """Sign notebooks, so that JupyterLab shows their saved HTML."""
+    from nbformat.sign import NotebookNotary
+
+    from .notebooks import read
+
+    notary = NotebookNotary(**signatures)
+    for path in paths:
+        notary.sign(read(path))
+    notary.store.close()
+
+
+def _seed(given: int | None) -> int | None:
+    """The seed to execute with: the option's, else COURSE_SEED's, else None."""
+    from .notebooks import CourseError
+
+    variable = os.environ.get("COURSE_SEED", "").strip()
+    if given is not None or not variable:
+        return given
+    try:
+        return int(variable)
+    except ValueError:
+        raise CourseError(f"COURSE_SEED is {variable!r}; expected a whole number such as 1.") from None
+
+
+def _run(arguments: argparse.Namespace, root: Path) -> int:
+    from .notebooks import CellError, CourseError, execute, find, replace_file, write
+
+    numbers = list(dict.fromkeys(arguments.numbers)) or [None]
+    paths = [path for number in numbers for path in find(number, root)]
+    seed = _seed(arguments.seed)
+    if arguments.html and arguments.html.exists() and not arguments.html.is_dir():
+        raise CourseError(f"--html {arguments.html} is a file; expected a folder.")
+    failed = 0
+    for path in paths:
+        try:
+            run = execute(path, seed, tell=lambda cell, of, name=path.name: _progress(f"{name}  cell {cell} of {of}"))
+        except CellError as problem:
+            _progress("")
+            print(_failure(path, problem), file=sys.stderr)
+            failed += 1
+            continue
+        _progress("")
+        if arguments.html:
+            from .slides import page
+
+            target = arguments.html / f"{path.stem}.html"
+            replace_file(target, page(run.notebook, path.parent))
+            fate = f"written to {target}"
+        elif seed in (None, 0):
+            write(run.notebook, path)
+            fate = "written"
+        else:
+            fate = f"not written, because seed {seed} is not the course's own (0)"
+        print(f"{path.name}  {run.seconds:.0f} s, peak memory {run.peak_memory / 1e9:.2f} GB, {fate}")
+    return EXIT_FAILED if failed else EXIT_OK
+
+
+def _progress(line: str) -> None:
+    """Replace the last line of a terminal; say nothing to a file or a pipe."""
+    if sys.stdout.isatty():
+        print(f"\r\033[K{line}", end="", flush=True)
+
+
+def _failure(path: Path, problem) -> str:
+    """The cell and its traceback, without colours where they would not be seen as such."""
+    traceback = problem.traceback
+    if not sys.stderr.isatty():
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", traceback)
+    source = textwrap.indent(problem.source, "    ")
+    headline = f"{path.name}: cell {problem.cell} failed; the file is as it was. The cell:"
+    return f"{headline}\n\n{source}\n\n{traceback.rstrip()}"
+
+
+def _slides(arguments: argparse.Namespace, root: Path) -> int:
+    from .notebooks import find, read, replace_file
+    from .slides import deck
+
+    (path,) = find(arguments.number, root)
+    target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
+    replace_file(target, deck(read(path), path.parent))
+    print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
+    return EXIT_OK
+
+
+def _handout(arguments: argparse.Namespace, root: Path) -> int:
+    from .notebooks import CourseError, find, handout, read, write
+
+    (path,) = find(arguments.number, root)
+    target = arguments.out / path.name
+    if target.resolve() == path.resolve():
+        raise CourseError(f"--out {arguments.out} would replace the notebook itself; name another folder.")
+    notebook = read(path)
+    student = handout(notebook, path.parent)
+    write(student, target)
+    print(f"{target}  without {len(notebook.cells) - len(student.cells)} solution cells")
+    return EXIT_OK
+
+
+def _doctor(arguments: argparse.Namespace, root: Path) -> int:
+    from .doctor import examine
+
+    bad = False
+    for finding in examine(root):
+        state = "ok" if not finding.mend else "WRONG" if finding.needed else "note"
+        print(f"{state:<6} {finding.what}: {finding.saw}")
+        if finding.mend:
+            print(f"       -> {finding.mend}")
+            bad = bad or finding.needed
+    return EXIT_FAILED if bad else EXIT_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""What ``course doctor`` looks at: one finding a line, with what to type when something is wrong."""
+
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+PYTHON = (3, 11)
+MEMORY_NEEDED = 2e9  # bytes: a notebook takes up to 1.5 GB, JupyterLab and a browser tab the rest
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+INSTALL = 'python -m pip install -c requirements.lock -e ".[dev]"'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        what: what was looked at.
+        saw: what was found, short enough for one line.
+        mend: what to type or do; empty when all is well.
+        needed: whether the course cannot be used without it.
+    """
+
+    what: str
+    saw: str
+    mend: str = ""
+    needed: bool = True
+
+
+def examine(root: Path) -> Iterator[Finding]:
+    """Look at Python, packages, memory, threads, fonts and the browser for tests, in this order."""
+    yield _python()
+    yield from _packages(root)
+    yield _memory()
+    yield _threads()
+    yield _fonts()
+    yield _browser()
+
+
+def read_lock(path: Path) -> dict[str, str]:
+    """The pins of a constraints file, as {normalised package name: version}."""
+    lines = (line.split("#")[0].split(";")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return {canonicalize_name(name): pin for name, _, pin in (line.partition("==") for line in lines if line)}
+
+
+def requirements(root: Path, extra: str = "") -> list[Requirement]:
+    """The direct dependencies in ``pyproject.toml``, or those of one extra."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return [Requirement(line) for line in lines]
+
+
+def _python() -> Finding:
+    wanted = ".".join(map(str, PYTHON))
+    mend = "" if sys.version_info[:2] == PYTHON else f"install Python {wanted} and make the environment again"
+    return Finding("Python", f"{sys.version.split()[0]} (the course uses {wanted})", mend)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _packages(root: Path) -> Iterator[Finding]:
+    lock = root / "requirements.lock"
+    if not lock.is_file():
+        yield Finding("packages", f"no {lock.name} in {root}", "restore it: git checkout requirements.lock")
+        return
+    pins = read_lock(lock)
+    installed = {name: found for name in pins if (found := _installed(name))}
+    other = [
+        f"{name} {found} (lock: {pins[name]})"
+        for name, found in installed.items()
+        if Version(found).public != Version(pins[name]).public  # 2.13.0+cpu is 2.13.0
+    ]
+    missing = [r.name for r in requirements(root) if _installed(r.name) is None]
+    wrong = ", ".join([*(f"{name} is missing" for name in missing), *other])
+    saw = wrong or f"{len(installed)} installed, all as in requirements.lock"
+    yield Finding("packages", saw, INSTALL if wrong else "")
+    absent = [r.name for r in requirements(root, "dev") if _installed(r.name) is None]
+    if absent:
+        yield Finding("packages for tests", ", ".join(f"{name} is missing" for name in absent), INSTALL, needed=False)
+
+
+def _memory() -> Finding:
+    memory = psutil.virtual_memory()
+    saw = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB (a notebook takes up to 1.5 GB)"
+    enough = memory.available >= MEMORY_NEEDED
+    return Finding("memory", saw, "" if enough else "close other programs and other notebooks' kernels", needed=False)
+
+
+def _threads() -> Finding:
+    if _installed("torch") is None:
+        return Finding("PyTorch", "not installed", INSTALL)
+    try:
+        import torch
+    except (ImportError, OSError) as problem:
+        return Finding("PyTorch", "cannot be imported: " + " ".join(str(problem).split())[:200], INSTALL)
+    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU (all the course needs)"
+    threads = f"{torch.get_num_threads()} threads on {os.cpu_count()} cores, of which notebooks use one"
+    return Finding("PyTorch", f"{threads}; device: {device}")
+
+
+def _fonts() -> Finding:
+    from matplotlib import font_manager, rcParams
+
+    family = rcParams["font.sans-serif"][0]
+    try:
+        font_manager.findfont(family, fallback_to_default=False)
+    except ValueError:
+        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps matplotlib"
+        return Finding("fonts", f"matplotlib does not find {family}", mend, needed=False)
+    return Finding("fonts", f"matplotlib draws with {family}")
+
+
+def find_browser() -> str | None:
+    """The path of a Chromium or Chrome on the PATH, or None."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def _browser() -> Finding:
+    path = find_browser()
+    if path:
+        return Finding("browser for tests", path)
+    saw = f"none of {', '.join(BROWSERS)} is on the PATH; the tests of widgets and slides are skipped"
+    linux = sys.platform == "linux"
+    mend = "sudo apt-get install chromium" if linux else "install Google Chrome and put it on the PATH"
+    return Finding("browser for tests", saw, mend, needed=False)

@@ -1,0 +1,250 @@
+"""Find the course's notebooks, execute them, and make the students' version."""
+
+import base64
+import logging
+import mimetypes
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+import psutil
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbformat import NotebookNode
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+_IMAGE = re.compile(r"(!\[[^\]]*\]\(|<img\b[^>]*?\bsrc=\")(?!https?:|data:|attachment:)([^)\"\s]+)")
+
+
+class CourseError(Exception):
+    """Something the user can mend; the message says how. The ``course`` command prints it without a traceback."""
+
+
+class CellError(CourseError):
+    """A cell raised, or its kernel died.
+
+    Attributes:
+        cell: number of the cell in the notebook, counted from 1, text cells included.
+        source: the cell's code.
+        traceback: the kernel's traceback with its terminal colours, or one line when there is none.
+    """
+
+    def __init__(self, cell: int, source: str, traceback: str):
+        super().__init__(f"cell {cell} failed")
+        self.cell, self.source, self.traceback = cell, source, traceback
+
+
+@dataclass(frozen=True)
+class Run:
+    """One execution: the executed notebook, the seconds it took, and the kernel's peak memory in bytes."""
+
+    notebook: NotebookNode
+    seconds: float
+    peak_memory: int
+
+
+def course_root() -> Path:
+    """The folder that holds ``notebooks/``: beside this package, else the current folder.
+
+    Raises:
+        CourseError: if neither has a folder ``notebooks``.
+    """
+    for root in (Path(__file__).resolve().parent.parent, Path.cwd()):
+        if (root / "notebooks").is_dir():
+            return root
+    raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
+
+
+def find(number: str | None, root: Path) -> list[Path]:
+    """The notebook with this number (``"02"`` or ``"2"``), or with ``None`` every numbered notebook.
+
+    Raises:
+        CourseError: if there is none; the message lists the notebooks there are.
+    """
+    everything = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    found = [path for path in everything if number is None or path.name[:2] == number.zfill(2)]
+    if found:
+        return found
+    there = "\n  ".join(path.name for path in everything) or "(none yet)"
+    what = "no notebook" if number is None else f"no notebook with number {number!r}"
+    raise CourseError(f"{what} in {root / 'notebooks'}. There is:\n  {there}")
+
+
+def read(path: Path) -> NotebookNode:
+    """Read a notebook.
+
+    Raises:
+        CourseError: if the file is not a notebook.
+    """
+    try:
+        return nbformat.read(path, as_version=4)
+    except (ValueError, KeyError, AttributeError) as problem:
+        raise CourseError(f"{path} is not readable as a notebook: {problem}") from problem
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook in one step: the file is either the old one or the new one, never half of it."""
+    replace_file(path, nbformat.writes(notebook) + "\n")
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write text to a file in one step, and make its folder where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None) -> Run:
+    """Execute a notebook from top to bottom in a fresh kernel, without writing it.
+
+    Args:
+        path: the notebook; its folder is the kernel's working folder.
+        seed: becomes the kernel's ``COURSE_SEED``; ``None`` leaves the notebook's own seed.
+        tell: called with (cell, number of cells) before each cell.
+
+    Returns:
+        The executed and tidied notebook (see `tidy`), its time and its memory.
+
+    Raises:
+        CellError: if a cell raises and is not tagged ``raises-exception``, or the kernel dies.
+    """
+    notebook = read(path)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    environment = {name: value for name, value in os.environ.items() if name != "COURSE_SEED"}
+    environment["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the debugger warns on standard error
+    if seed is not None:
+        environment["COURSE_SEED"] = str(seed)
+    client = NotebookClient(
+        notebook,
+        timeout=None,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+        coalesce_streams=True,  # a progress bar leaves its last line
+        record_timing=False,
+    )
+    start = time.perf_counter()
+    # Standard error is the kernel's own chatter: what cells write there comes back as their output.
+    with (
+        client.setup_kernel(env=environment, stderr=subprocess.DEVNULL),
+        _peak_memory(client.km.provisioner.pid) as peak,
+    ):
+        for index, cell in enumerate(notebook.cells):
+            tell(index + 1, len(notebook.cells))
+            try:
+                client.execute_cell(cell, index, execution_count=client.code_cells_executed + 1)
+            except CellExecutionError:
+                error = next(output for output in cell.outputs if output.output_type == "error")
+                raise CellError(index + 1, cell.source, "\n".join(error.traceback)) from None
+            except DeadKernelError:
+                reason = "The kernel died. Most often the machine ran out of memory: close programs and run again."
+                raise CellError(index + 1, cell.source, reason) from None
+            except KeyboardInterrupt:
+                # the unfinished cell would complain that its kernel is shut down
+                logging.getLogger("asyncio").disabled = True
+                raise
+    return Run(tidy(notebook), time.perf_counter() - start, peak())
+
+
+@contextmanager
+def _peak_memory(pid: int) -> Iterator[Callable[[], int]]:
+    """Watch a process and the processes it started; the value, called, gives the largest sum of memory seen."""
+    largest, stop = 0, threading.Event()
+
+    def look() -> None:
+        nonlocal largest
+        while not stop.wait(0.1):
+            try:
+                kernel = psutil.Process(pid)
+                family = [kernel, *kernel.children(recursive=True)]
+                largest = max(largest, sum(process.memory_info().rss for process in family))
+            except psutil.Error:
+                continue  # one of them has just ended
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield lambda: largest
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def tidy(notebook: NotebookNode) -> NotebookNode:
+    """Remove from an executed notebook what differs between machines and runs: widget state, times, versions.
+
+    A saved widget view shows "Loading widget…" for ever when the notebook is opened again without running it;
+    without the view its HTML or picture is shown.
+    """
+    from .widgets import strip_widget_state
+
+    notebook = strip_widget_state(notebook)
+    notebook.metadata.update(deepcopy(METADATA))
+    for cell in notebook.cells:
+        for key in ("execution", "ExecuteTime", "trusted"):
+            cell.metadata.pop(key, None)
+    return notebook
+
+
+def tags(cell: NotebookNode) -> set[str]:
+    """A cell's tags."""
+    return set(cell.metadata.get("tags", []))
+
+
+def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """The students' version: solutions removed, outputs of exercises and checks cleared, everything else kept.
+
+    Args:
+        notebook: an executed notebook; it is not changed.
+        folder: the notebook's folder. Pictures are read from there and put into the handout, which is one file.
+
+    Raises:
+        CourseError: if a picture is missing.
+    """
+    student = deepcopy(notebook)
+    student.cells = [cell for cell in student.cells if "solution" not in tags(cell)]
+    for cell in student.cells:
+        if cell.cell_type == "markdown":
+            _attach_images(cell, folder)
+        elif tags(cell) & {"exercise", "check"}:
+            cell.outputs, cell.execution_count = [], None
+    return student
+
+
+def _attach_images(cell: NotebookNode, folder: Path) -> None:
+    """Put the local pictures that a text cell shows into the cell."""
+
+    def attach(match: re.Match) -> str:
+        picture = folder / unquote(match[2])
+        if not picture.is_file():
+            raise CourseError(f"the picture {match[2]} is missing in {folder}. Restore it, or mend the link.")
+        kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
+        content = base64.b64encode(picture.read_bytes()).decode("ascii")
+        cell.setdefault("attachments", NotebookNode())[picture.name] = NotebookNode({kind: content})
+        return f"{match[1]}attachment:{picture.name}"
+
+    cell.source = _IMAGE.sub(attach, cell.source)

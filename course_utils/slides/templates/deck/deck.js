@@ -1,0 +1,62 @@
+// Lay out every slide once, let its pictures take the space there is, then start reveal.js.
+// `window.deckReady` says that it is done.
+(() => {
+  const WIDTH = 1152, HEIGHT = 720; // of a slide: between its margins, from edge to edge
+  // Heights below which nothing is shrunk: a plot keeps its shape, a view's tokens must stay readable.
+  const smallest = (picture, height) => (picture.matches(".attention-view") ? 0.9 * height : 220);
+  const LARGEST_GROWTH = 1.5;
+
+  const overflow = (slide) => slide.scrollHeight - HEIGHT;
+
+  // plots, drawings and attention views, but not what is inside a view
+  const pictures = (slide) => [...slide.querySelectorAll("img, .attention-view")]
+    .filter((picture) => !picture.parentElement.closest(".attention-view, aside.notes"));
+
+  const scale = (picture, factor) => { picture.style.zoom = factor; };
+
+  // The tallest first, until the slide fits.
+  function shrink(slide) {
+    const heights = new Map(pictures(slide).map((picture) => [picture, picture.offsetHeight]));
+    for (const [picture, height] of [...heights].sort((a, b) => b[1] - a[1])) {
+      if (overflow(slide) <= 0) return;
+      scale(picture, Math.min(1, Math.max(smallest(picture, height), height - overflow(slide) - 1) / height));
+    }
+  }
+
+  // One picture alone may grow, so that it can be read from the back row.
+  function grow(slide) {
+    const [picture, ...others] = pictures(slide);
+    if (!picture || others.length || picture.style.zoom) return;
+    const height = picture.offsetHeight;
+    const room = (height - overflow(slide) - 1) / height;
+    scale(picture, Math.max(1, Math.min(LARGEST_GROWTH, room, WIDTH / picture.offsetWidth)));
+  }
+
+  function fit(slide) {
+    shrink(slide);
+    if (overflow(slide) > 0) {
+      slide.classList.add("dense");
+      pictures(slide).forEach((picture) => scale(picture, ""));
+      shrink(slide);
+    }
+    if (overflow(slide) <= 0) grow(slide);
+  }
+
+  async function start() {
+    await MathJax.startup.promise;
+    await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
+    for (const slide of document.querySelectorAll(".slides section section")) {
+      // notes belong to the slide, also when their cell follows a fragment
+      slide.append(...slide.querySelectorAll(".fragment aside.notes"));
+      fit(slide);
+    }
+    document.body.classList.remove("measuring");
+    await Reveal.initialize({
+      width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
+      slideNumber: "c/t", plugins: [RevealNotes],
+      keyboardCondition: (event) => !event.target.closest?.(".attention-view"),
+    });
+    window.deckReady = true;
+  }
+  start();
+})();

@@ -1,0 +1,369 @@
+"""The ``course`` command, run on small notebooks in a folder of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from copy import deepcopy
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from synthetic import lesson
+
+from course_utils import cli, doctor
+from course_utils.notebooks import METADATA, course_root, find, handout, read, tidy
+
+
+def code(source, *tags):
+    return new_code_cell(source, metadata={"tags": list(tags), "execution": {"iopub.status.busy": "2026"}})
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course with one notebook that works, one that fails, one with everything on its slides."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COURSE_SEED", raising=False)
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    works = [
+        code("import os, sys\nprint('seed', os.environ.get('COURSE_SEED', 'own'))"),
+        code("for i in range(3):\n    print(f'\\r{i} of 2', end='', flush=True)"),
+        code("1 / 0", "raises-exception"),
+        code("import pathlib\nprint(pathlib.Path.cwd().name)"),
+    ]
+    fails = [code("x = 'before'"), new_markdown_cell("Words."), code("y = x + 1  # the culprit"), code("z = 1")]
+    for name, cells in (("01_works", works), ("02_fails", fails)):
+        nbformat.write(new_notebook(cells=cells), folder / f"{name}.ipynb")
+    nbformat.write(lesson(folder), folder / "03_lesson.ipynb")
+    return tmp_path
+
+
+def run(course, *argv):
+    return cli.main(list(argv), root=course)
+
+
+# --- run ----------------------------------------------------------------------------------------------------------
+
+
+def test_run_writes_a_tidy_executed_notebook(course, capsys):
+    assert run(course, "run", "1") == cli.EXIT_OK
+    notebook = read(course / "notebooks" / "01_works.ipynb")
+    assert [cell.execution_count for cell in notebook.cells] == [1, 2, 3, 4]
+    assert notebook.cells[0].outputs[0].text == "seed own\n"
+    assert notebook.cells[1].outputs[0].text == "2 of 2", "a progress bar leaves its last line"
+    assert notebook.cells[2].outputs[0].ename == "ZeroDivisionError"
+    assert notebook.cells[3].outputs[0].text == "notebooks\n"
+    assert notebook.metadata == METADATA
+    assert all("execution" not in cell.metadata for cell in notebook.cells)
+    said = capsys.readouterr().out
+    assert "01_works.ipynb" in said
+    assert "GB, written" in said
+    assert sorted(os.listdir(course / "notebooks")) == [
+        "01_works.ipynb", "02_fails.ipynb", "03_lesson.ipynb", "drawing.svg"
+    ]  # fmt: skip
+
+
+def test_run_twice_gives_the_same_file(course):
+    path = course / "notebooks" / "01_works.ipynb"
+    run(course, "run", "01")
+    first = path.read_bytes()
+    run(course, "run", "01")
+    assert path.read_bytes() == first
+
+
+def test_a_failing_notebook_stays_as_it_was(course, capsys):
+    path = course / "notebooks" / "02_fails.ipynb"
+    before = path.read_bytes()
+    assert run(course, "run", "02", "01") == cli.EXIT_FAILED
+    said = capsys.readouterr()
+    assert path.read_bytes() == before
+    assert "02_fails.ipynb: cell 3 failed; the file is as it was" in said.err
+    assert "    y = x + 1  # the culprit" in said.err
+    assert "TypeError" in said.err
+    assert "\x1b[" not in said.err
+    assert "01_works.ipynb" in said.out, "the others are executed all the same"
+
+
+def test_a_dying_kernel_is_reported(course, capsys):
+    path = course / "notebooks" / "02_fails.ipynb"
+    nbformat.write(new_notebook(cells=[code("import os; os._exit(1)")]), path)
+    assert run(course, "run", "02") == cli.EXIT_FAILED
+    assert "The kernel died" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("argv", "variable"), [(["--seed", "1"], None), ([], "1")])
+def test_another_seed_is_not_written(course, capsys, monkeypatch, argv, variable):
+    if variable:
+        monkeypatch.setenv("COURSE_SEED", variable)
+    path = course / "notebooks" / "01_works.ipynb"
+    before = path.read_bytes()
+    assert run(course, "run", "01", *argv) == cli.EXIT_OK
+    assert path.read_bytes() == before
+    assert "not written, because seed 1 is not the course's own (0)" in capsys.readouterr().out
+
+
+def test_the_seed_reaches_the_kernel_and_seed_0_is_written(course):
+    assert run(course, "run", "01", "--seed", "0") == cli.EXIT_OK
+    assert read(course / "notebooks" / "01_works.ipynb").cells[0].outputs[0].text == "seed 0\n"
+
+
+def test_a_seed_that_is_no_number_is_refused(course, capsys, monkeypatch):
+    monkeypatch.setenv("COURSE_SEED", "one")
+    assert run(course, "run", "01") == cli.EXIT_FAILED
+    assert "COURSE_SEED is 'one'; expected a whole number" in capsys.readouterr().err
+
+
+def test_run_html_writes_a_page_and_leaves_the_notebook(course, capsys):
+    path = course / "notebooks" / "01_works.ipynb"
+    before = path.read_bytes()
+    assert run(course, "run", "01", "--html", "site") == cli.EXIT_OK
+    assert path.read_bytes() == before
+    html = (course / "site" / "01_works.html").read_text(encoding="utf-8")
+    assert "seed own" in html
+    assert "01_works.html" in capsys.readouterr().out
+
+
+def test_run_html_refuses_a_file(course, capsys):
+    (course / "site").touch()
+    assert run(course, "run", "01", "--html", "site") == cli.EXIT_FAILED
+    assert "--html site is a file; expected a folder" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
+def test_ctrl_c_ends_cleanly(course):
+    path = course / "notebooks" / "02_fails.ipynb"
+    nbformat.write(
+        new_notebook(cells=[code("import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))"),
+                            code("import time; time.sleep(60)")]), path
+    )  # fmt: skip
+    before = path.read_bytes()
+    process = subprocess.Popen([*command_in(course), "run", "02"], stderr=subprocess.PIPE, text=True)
+    pid = course / "notebooks" / "pid"
+    wait_for(lambda: pid.is_file() and pid.read_text())
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == cli.EXIT_INTERRUPTED
+    assert "interrupted; the notebook that was running is as it was" in error
+    assert "Traceback" not in error
+    assert path.read_bytes() == before
+    assert not doctor.psutil.pid_exists(int(pid.read_text())), "the kernel is still running"
+
+
+def command_in(course):
+    """The command in a process of its own, for a course in this folder."""
+    program = f"from pathlib import Path; from course_utils import cli; exit(cli.main(None, Path({str(course)!r})))"
+    return [sys.executable, "-c", program]
+
+
+def wait_for(condition, seconds=30):
+    """Wait until the condition holds; its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.1)
+    return value
+
+
+# --- numbers, help, errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["run", "slides", "handout"])
+def test_an_unknown_number_lists_what_there_is(course, capsys, command):
+    assert run(course, command, "07") == cli.EXIT_FAILED
+    error = capsys.readouterr().err
+    assert "no notebook with number '07'" in error
+    assert "01_works.ipynb\n  02_fails.ipynb" in error
+    assert "Traceback" not in error
+
+
+def test_a_broken_file_is_an_error_without_traceback(course, capsys):
+    (course / "notebooks" / "01_works.ipynb").write_text("{", encoding="utf-8")
+    assert run(course, "slides", "01") == cli.EXIT_FAILED
+    assert "01_works.ipynb is not readable as a notebook" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["handout"], ["doctor"]])
+def test_help_has_examples_and_exit_codes(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*command, "--help"])
+    assert stop.value.code == cli.EXIT_OK
+    said = capsys.readouterr().out
+    assert "examples:\n  course " + " ".join(command) in said
+    assert "exit codes:" in said
+
+
+@pytest.mark.parametrize("argv", [[], ["fly"], ["run", "01", "--speed"], ["doctor", "02"], ["run", "--seed", "x"]])
+def test_what_is_not_understood_exits_with_2(argv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(argv)
+    assert stop.value.code == cli.EXIT_USAGE
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_every_command_is_in_the_readme():
+    readme = (course_root() / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in ("lab", "run", "slides", "handout", "doctor") if f"course {name}" not in readme]
+    assert missing == []
+
+
+# --- slides and handout -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("out", "file"),
+    [
+        ([], "03_lesson.slides.html"),
+        (["--out", "talks"], "talks/03_lesson.slides.html"),
+        (["--out", "a.html"], "a.html"),
+    ],
+)
+def test_slides_are_written_where_asked(course, capsys, out, file):
+    before = (course / "notebooks" / "03_lesson.ipynb").read_bytes()
+    assert run(course, "slides", "03", *out) == cli.EXIT_OK
+    assert "One attention step" in (course / file).read_text(encoding="utf-8")
+    assert str(Path(file)) in capsys.readouterr().out
+    assert (course / "notebooks" / "03_lesson.ipynb").read_bytes() == before
+
+
+def test_a_handout_has_no_solutions_and_still_its_pictures(course):
+    assert run(course, "handout", "03", "--out", "out") == cli.EXIT_OK
+    original, student = (read(course / folder / "03_lesson.ipynb") for folder in ("notebooks", "out"))
+    assert not [cell for cell in student.cells if "solution" in cell.metadata.tags]
+    assert len(student.cells) == len(original.cells) - 1
+    (stub,) = (cell for cell in student.cells if "exercise" in cell.metadata.tags)
+    assert (stub.outputs, stub.execution_count) == ([], None)
+    plots = [cell for cell in student.cells if cell.source == "plot_bleu(by_length)"]
+    assert all(cell.outputs for cell in plots)
+    (picture,) = (cell for cell in student.cells if "drawing.svg" in cell.source)
+    assert "](attachment:drawing.svg)" in picture.source
+    assert list(picture.attachments["drawing.svg"]) == ["image/svg+xml"]
+    nbformat.validate(student)
+
+
+def test_a_handout_does_not_change_the_notebook_and_never_replaces_it(course, capsys):
+    path = course / "notebooks" / "03_lesson.ipynb"
+    notebook = read(path)
+    before = deepcopy(notebook)
+    handout(notebook, path.parent)
+    assert notebook == before
+    assert run(course, "handout", "03", "--out", "notebooks") == cli.EXIT_FAILED
+    assert "would replace the notebook itself" in capsys.readouterr().err
+
+
+def test_a_handout_without_its_picture_says_which(course, capsys):
+    (course / "notebooks" / "drawing.svg").unlink()
+    assert run(course, "handout", "03") == cli.EXIT_FAILED
+    assert "the picture drawing.svg is missing" in capsys.readouterr().err
+
+
+def test_tidy_removes_widget_views(tmp_path):
+    tidied = tidy(lesson(tmp_path))
+    assert "widgets" not in tidied.metadata
+    assert "widget-view" not in str(tidied)
+    assert "attention-view" in str(tidied), "the HTML that needs no kernel stays"
+
+
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_finds_this_environment_well(capsys):
+    assert cli.main(["doctor"]) == cli.EXIT_OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].split(maxsplit=1)[1] for line in lines if not line.startswith("  ")] == [
+        "Python", "packages", "memory", "PyTorch", "fonts", "browser for tests"
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def ill(tmp_path, monkeypatch):
+    """A copy of the course's requirements that a test may spoil."""
+    (tmp_path / "notebooks").mkdir()
+    for name in ("pyproject.toml", "requirements.lock"):
+        (tmp_path / name).write_text((course_root() / name).read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_doctor_sees_another_version(ill, capsys):
+    lock = ill / "requirements.lock"
+    lock.write_text(lock.read_text(encoding="utf-8").replace("\ntorch==", "\ntorch==99."), encoding="utf-8")
+    assert cli.main(["doctor"], root=ill) == cli.EXIT_FAILED
+    said = capsys.readouterr().out
+    assert "WRONG  packages: torch" in said
+    assert "-> python -m pip install -c requirements.lock" in said
+
+
+def test_the_doctor_sees_a_missing_package_and_a_missing_lock(ill, capsys):
+    project = ill / "pyproject.toml"
+    project.write_text(project.read_text(encoding="utf-8").replace('"tqdm>', '"no-such-package>'), encoding="utf-8")
+    assert cli.main(["doctor"], root=ill) == cli.EXIT_FAILED
+    assert "no-such-package is missing" in capsys.readouterr().out
+    (ill / "requirements.lock").unlink()
+    assert cli.main(["doctor"], root=ill) == cli.EXIT_FAILED
+    assert "git checkout requirements.lock" in capsys.readouterr().out
+
+
+def test_the_doctor_sees_another_python_and_little_memory(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "PYTHON", (3, 10))
+    monkeypatch.setattr(doctor, "MEMORY_NEEDED", 1e15)
+    assert cli.main(["doctor"]) == cli.EXIT_FAILED
+    said = capsys.readouterr().out
+    assert "WRONG  Python" in said
+    assert "note   memory" in said
+
+
+def test_a_missing_browser_is_a_note_not_a_fault(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "")
+    assert cli.main(["doctor"]) == cli.EXIT_OK
+    assert "note   browser for tests: none of chromium" in capsys.readouterr().out
+
+
+# --- lab ----------------------------------------------------------------------------------------------------------
+
+
+def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
+    """JupyterLab starts on the course's folder, takes our settings and trusts the course's notebooks."""
+    home = tmp_path_factory.mktemp("home")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=", "--allow-root"]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("JUPYTER", "COURSE"))}
+    environment |= {"HOME": str(home), "USERPROFILE": str(home)}
+    with open(home / "log", "w+", encoding="utf-8") as log:
+        server = subprocess.Popen([*command_in(course), "lab", *options], env=environment, stdout=log, stderr=log)
+        try:
+
+            def ask(path):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+                    return answer.url, answer.read().decode("utf-8")
+
+            def answers():
+                assert server.poll() is None, (home / "log").read_text(encoding="utf-8")
+                try:
+                    return ask("/")
+                except OSError:
+                    return None
+
+            url, _ = wait_for(answers, 60)
+            assert url.endswith("/lab/tree/notebooks")
+            _, settings = ask("/lab/api/settings/@jupyterlab/apputils-extension:notification")
+            assert json.loads(settings)["schema"]["properties"]["fetchNews"]["default"] == "false"
+            _, listing = ask("/api/contents/notebooks")
+            assert "03_lesson.ipynb" in listing
+            _, notebook = ask("/api/contents/notebooks/03_lesson.ipynb?content=1")
+            assert '"trusted": true' in notebook
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def test_find(course):
+    assert find("1", course) == find("01", course) == [course / "notebooks" / "01_works.ipynb"]
+    assert [path.name[:2] for path in find(None, course)] == ["01", "02", "03"]

@@ -1,0 +1,298 @@
+"""Rules that every committed notebook keeps. Each rule is itself tested on a notebook that breaks it."""
+
+import ast
+import re
+import statistics
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from course_utils.notebooks import METADATA, course_root, read, tags
+
+NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
+SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}
+CAN_FAIL = {"claim", "check", "same_output"}
+MACHINE_PATH = re.compile(
+    r"(?<![\w.])(?:/(?:home|Users|root|tmp|work|mnt|opt|usr|var)/\w|[A-Za-z]:\\\\?\w)|site-packages"
+)
+ADDRESS = re.compile(r"https?://[^\s\"'<>)]+")
+NAMESPACES = ("http://www.w3.org/",)  # names inside SVG and MathML; nothing is asked for there
+
+Rule = Callable[[NotebookNode, Path], list[str]]
+RULES: list[Rule] = []
+
+
+def rule(function: Rule) -> Rule:
+    """Add a rule: it gets a notebook and its folder and returns what breaks it."""
+    RULES.append(function)
+    return function
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+
+
+def text_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def outputs(notebook: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def output_texts(notebook: NotebookNode) -> list[str]:
+    """All that outputs say in letters (pictures are left out)."""
+    texts = [output.text for output in outputs(notebook) if output.output_type == "stream"]
+    for output in outputs(notebook):
+        texts += [str(data) for kind, data in output.get("data", {}).items() if not re.match("image/(png|jpeg)", kind)]
+    return texts
+
+
+def first_line(cell: NotebookNode) -> str:
+    return (cell.source.strip().splitlines() or [""])[0][:70]
+
+
+def slide_type(cell: NotebookNode) -> str | None:
+    return cell.metadata.get("slideshow", {}).get("slide_type")
+
+
+def length(cell: NotebookNode) -> int:
+    return sum(bool(line.strip()) for line in cell.source.splitlines())
+
+
+def images(notebook: NotebookNode) -> list[tuple[str, str]]:
+    """(alternative text, address) of every picture in the text cells."""
+    found = []
+    for cell in text_cells(notebook):
+        found += re.findall(r"!\[([^\]]*)\]\(\s*([^)\s]+)", cell.source)
+        for tag in re.findall(r"<img\b[^>]*>", cell.source):
+            alt, src = (re.search(rf'\b{name}\s*=\s*"([^"]*)"', tag) for name in ("alt", "src"))
+            found.append((alt[1] if alt else "", src[1] if src else ""))
+    return found
+
+
+@rule
+def executed_in_one_go(notebook, folder):
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    return [] if counts == list(range(1, len(counts) + 1)) else [f"execution counts are {counts}; run `course run`"]
+
+
+@rule
+def nothing_failed(notebook, folder):
+    return [
+        f"{output.ename} in: {first_line(cell)}"
+        for cell in code_cells(notebook)
+        for output in cell.outputs
+        if output.output_type == "error" and "raises-exception" not in tags(cell)
+    ]
+
+
+@rule
+def nothing_on_standard_error(notebook, folder):
+    return [output.text[:80] for output in outputs(notebook) if output.get("name") == "stderr"]
+
+
+@rule
+def pictures_are_local_and_described(notebook, folder):
+    problems = []
+    for alt, src in images(notebook):
+        if not alt.strip():
+            problems.append(f"{src} has no alternative text")
+        if re.match(r"\w+:", src) or not (folder / src).is_file():
+            problems.append(f"{src} is not a file beside the notebook")
+    return problems
+
+
+@rule
+def code_cells_are_short(notebook, folder):
+    lengths = [length(cell) for cell in code_cells(notebook)]
+    problems = [f"{length(cell)} lines: {first_line(cell)}" for cell in code_cells(notebook) if length(cell) > 25]
+    if lengths and statistics.median(lengths) > 8:
+        problems.append(f"the median code cell has {statistics.median(lengths):g} lines, at most 8 are wanted")
+    return problems
+
+
+@rule
+def text_between_code(notebook, folder):
+    problems, row = [], 0
+    for cell in notebook.cells:
+        row = row + 1 if cell.cell_type == "code" else 0
+        if row == 3:
+            problems.append(f"third code cell in a row: {first_line(cell)}")
+    return problems
+
+
+@rule
+def every_cell_has_a_slide_type(notebook, folder):
+    return [f"{slide_type(cell)}: {first_line(cell)}" for cell in notebook.cells if slide_type(cell) not in SLIDE_TYPES]
+
+
+@rule
+def every_section_has_notes(notebook, folder):
+    sections: list[list[NotebookNode]] = []
+    for cell in notebook.cells:
+        if slide_type(cell) == "slide" or not sections:
+            sections.append([])
+        sections[-1].append(cell)
+    return [first_line(cells[0]) for cells in sections if "notes" not in map(slide_type, cells)]
+
+
+@rule
+def no_saved_widget_state(notebook, folder):
+    views = [output for output in outputs(notebook) if any("widget-view" in kind for kind in output.get("data", {}))]
+    return ["a widget view is saved"] * len(views) + ["metadata.widgets is saved"] * ("widgets" in notebook.metadata)
+
+
+@rule
+def uncompared_cells_can_fail(notebook, folder):
+    def can_fail(cell):
+        nodes = list(ast.walk(ast.parse(re.sub(r"(?m)^\s*[%!].*$", "", cell.source))))
+        called = [node.func for node in nodes if isinstance(node, ast.Call)]
+        names = {getattr(function, "id", getattr(function, "attr", "")) for function in called}
+        return any(isinstance(node, ast.Assert) for node in nodes) or bool(CAN_FAIL & names)
+
+    uncompared = [cell for cell in code_cells(notebook) if "nbval-ignore-output" in tags(cell)]
+    return [first_line(cell) for cell in uncompared if not can_fail(cell)]
+
+
+@rule
+def solutions_are_collapsed(notebook, folder):
+    solutions = [cell for cell in code_cells(notebook) if "solution" in tags(cell)]
+    return [
+        first_line(cell)
+        for cell in solutions
+        if not cell.metadata.get("jupyter", {}).get("source_hidden") or not cell.source.startswith("#")
+    ]
+
+
+@rule
+def outputs_name_no_machine(notebook, folder):
+    return [match[0] for text in output_texts(notebook) if (match := MACHINE_PATH.search(text))]
+
+
+@rule
+def nothing_is_fetched(notebook, folder):
+    """Addresses stand in text as links, in comments and docstrings as sources; nowhere as something to load."""
+    loaded = re.compile(r"<(?:img|script|link|iframe|video|source)\b[^>]*https?:[^>]*>|!\[[^\]]*\]\(\s*https?:[^)]*\)")
+    problems = [match[0] for cell in text_cells(notebook) for match in loaded.finditer(cell.source)]
+    for cell in code_cells(notebook):
+        without_comments = re.sub(r'(?m)#.*$|"""[\s\S]*?"""', "", cell.source)
+        problems += ADDRESS.findall(without_comments)
+    for text in output_texts(notebook):
+        without_links = re.sub(r"<a\b[^>]*>", "", text)
+        problems += [address for address in ADDRESS.findall(without_links) if not address.startswith(NAMESPACES)]
+    return problems
+
+
+@rule
+def metadata_is_what_course_run_writes(notebook, folder):
+    return [f"{key}: {notebook.metadata.get(key)}" for key in METADATA if notebook.metadata.get(key) != METADATA[key]]
+
+
+@pytest.mark.parametrize("check", RULES, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_committed_notebook(path, check):
+    assert check(read(path), path.parent) == []
+
+
+# --- the rules themselves -------------------------------------------------------------------------------------------
+
+
+def code(source="x = 1", slide="skip", count=1, output=None, tags=(), **metadata):
+    return new_code_cell(
+        source,
+        execution_count=count,
+        outputs=[output] if output else [],
+        metadata={"slideshow": {"slide_type": slide}, "tags": list(tags), **metadata},
+    )
+
+
+def text(source="Words.", slide="skip"):
+    return new_markdown_cell(source, metadata={"slideshow": {"slide_type": slide}})
+
+
+@pytest.fixture
+def good(tmp_path):
+    """A notebook that keeps every rule, and its folder."""
+    (tmp_path / "a.svg").write_text("<svg/>", encoding="utf-8")
+    picture = new_output("display_data", {"image/svg+xml": '<svg xmlns="http://www.w3.org/2000/svg"/>'})
+    hidden = {"jupyter": {"source_hidden": True}}
+    cells = [
+        text('# A title\n\n![A line](a.svg) <img src="a.svg" alt="A line">', "slide"),
+        text("[paper](https://arxiv.org/abs/1409.0473)"),
+        text("The point.", "notes"),
+        code("import math  # https://arxiv.org/abs/1409.0473", output=picture),
+        code("assert math.pi > 3", count=2, tags=["nbval-ignore-output"]),
+        text(),
+        code("# solution", count=3, tags=["solution"], **hidden),
+    ]
+    return new_notebook(cells=cells, metadata=deepcopy(METADATA)), tmp_path
+
+
+@pytest.mark.parametrize("check", RULES, ids=lambda check: check.__name__)
+def test_a_good_notebook_keeps_every_rule(good, check):
+    assert check(*good) == []
+
+
+def html(data):
+    return new_output("display_data", {"text/html": data})
+
+
+BREAKS = [
+    (executed_in_one_go, code(count=7)),
+    (executed_in_one_go, code(count=None)),
+    (nothing_failed, code(output=new_output("error", ename="ValueError", evalue="", traceback=[]))),
+    (nothing_on_standard_error, code(output=new_output("stream", name="stderr", text="a warning"))),
+    (pictures_are_local_and_described, text("![](a.svg)")),
+    (pictures_are_local_and_described, text("![missing](b.svg)")),
+    (pictures_are_local_and_described, text('<img src="a.svg">')),
+    (pictures_are_local_and_described, text('<img alt="x" src="https://example.org/a.svg">')),
+    (code_cells_are_short, code("x = 1\n" * 26)),
+    (every_cell_has_a_slide_type, new_markdown_cell("no type")),
+    (every_section_has_notes, text("## Section", "slide")),
+    (no_saved_widget_state, code(output=new_output("display_data", {"application/vnd.jupyter.widget-view+json": {}}))),
+    (uncompared_cells_can_fail, code("%time fit(model)\nassertion = 1", tags=["nbval-ignore-output"])),
+    (solutions_are_collapsed, code("# solution", tags=["solution"])),
+    (solutions_are_collapsed, code("x = 1", tags=["solution"], jupyter={"source_hidden": True})),
+    (outputs_name_no_machine, code(output=new_output("stream", text="/home/ada/course"))),
+    (outputs_name_no_machine, code(output=new_output("stream", text="C:\\Users\\ada"))),
+    (nothing_is_fetched, text('<script src="https://example.org/a.js"></script>')),
+    (nothing_is_fetched, code("get('https://example.org/data')")),
+    (nothing_is_fetched, code(output=html('<img src="https://example.org/a.png">'))),
+]
+
+
+@pytest.mark.parametrize(("check", "cell"), BREAKS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_broken_rule_is_seen(good, check, cell):
+    notebook, folder = good
+    notebook.cells += [text(), cell]
+    assert len(check(notebook, folder)) == 1
+
+
+def test_three_code_cells_in_a_row_are_seen(good):
+    notebook, folder = good
+    notebook.cells += [code(), code()]
+    assert len(text_between_code(notebook, folder)) == 1
+
+
+def test_long_cells_throughout_are_seen(good):
+    notebook, folder = good
+    notebook.cells += [code("x = 1\n" * 9)] * 4
+    assert code_cells_are_short(notebook, folder) == ["the median code cell has 9 lines, at most 8 are wanted"]
+
+
+def test_foreign_metadata_is_seen(good):
+    notebook, folder = good
+    notebook.metadata["language_info"]["version"] = "3.11.7"
+    notebook.metadata["widgets"] = {}
+    assert len(metadata_is_what_course_run_writes(notebook, folder)) == 1
+    assert no_saved_widget_state(notebook, folder) == ["metadata.widgets is saved"]
+
+
+def test_every_rule_is_tested():
+    apart = {text_between_code, metadata_is_what_course_run_writes}
+    assert {check for check, _ in BREAKS} | apart == set(RULES)

@@ -1,0 +1,255 @@
+"""Slides and pages, looked at in a browser that cannot reach the network."""
+
+import base64
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import code, lesson, plot, text
+
+from course_utils.notebooks import CourseError, course_root, read
+from course_utils.slides import deck, packaged, page
+from course_utils.widgets import AttentionView
+
+NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
+
+# What lies outside the slide's 1280 x 720 points, or is cut off by a box that should not scroll. The attention view
+# may scroll inside itself. This looks at what is on the screen and shares nothing with the deck's own fitting.
+OUTSIDE = """() => {
+  const slide = Reveal.getCurrentSlide(), found = [];
+  const say = (e, why) => {
+    found.push(`${why}: <${e.tagName.toLowerCase()}> ${(e.innerText || e.alt || "").slice(0, 60)}`);
+  };
+  const measure = (e, box) => {
+    if (!box.width || !box.height) return;
+    if (box.bottom > 721) say(e, `ends ${Math.round(box.bottom - 720)} too low`);
+    if (box.right > 1281) say(e, `ends ${Math.round(box.right - 1280)} too far right`);
+    if (box.top < -1 || box.left < -1) say(e, "starts outside");
+  };
+  const look = (e) => {
+    if (e.matches("aside.notes, mjx-assistive-mml, script, style")) return;
+    const style = getComputedStyle(e);
+    measure(e, e.getBoundingClientRect());
+    for (const node of e.childNodes) {
+      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      measure(e, range.getBoundingClientRect());
+    }
+    if (e.matches(".attention-view")) return;
+    if (style.overflowX !== "visible" || style.overflowY !== "visible") {
+      if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say(e, "is cut off");
+      return;
+    }
+    for (const child of e.children) look(child);
+  };
+  for (const child of slide.children) look(child);
+  return found;
+}"""
+
+
+def open_deck(browser_page, html: str, folder: Path) -> None:
+    """Open a deck from a file, as an instructor does, and wait until it is laid out."""
+    file = folder / "deck.html"
+    file.write_text(html, encoding="utf-8")
+    browser_page.goto(file.as_uri())
+    browser_page.wait_for_function("window.deckReady", timeout=20_000)
+
+
+def walk(browser_page) -> list[str]:
+    """Go through every slide and fragment as the space key does; what overflows, with the slide's number."""
+    problems, steps = [], 0
+    while True:
+        indices = browser_page.evaluate("Reveal.getIndices()")
+        where = f"slide {indices['h'] + 1}.{indices['v'] + 1} fragment {indices.get('f', '-')}"
+        problems += [f"{where}: {problem}" for problem in browser_page.evaluate(OUTSIDE)]
+        if browser_page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
+            return problems
+        browser_page.evaluate("Reveal.next()")
+        steps += 1
+        assert steps < 1000, "the deck does not come to an end"
+
+
+def assert_quiet(browser_page) -> None:
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
+
+
+@pytest.fixture
+def lesson_deck(browser_page, tmp_path):
+    """The page with the synthetic lesson's deck open."""
+    open_deck(browser_page, deck(lesson(tmp_path), tmp_path), tmp_path)
+    return browser_page
+
+
+def test_every_slide_of_the_synthetic_lesson_fits(lesson_deck):
+    assert walk(lesson_deck) == []
+    assert lesson_deck.evaluate("Reveal.getTotalSlides()") == 9
+    assert_quiet(lesson_deck)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_every_slide_of_a_committed_notebook_fits(browser_page, tmp_path, path):
+    open_deck(browser_page, deck(read(path), path.parent), tmp_path)
+    assert walk(browser_page) == []
+    assert_quiet(browser_page)
+    assert browser_page.evaluate("document.querySelectorAll('mjx-merror').length") == 0, "a formula has an error"
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        (text("slide", "## Tall\n\n" + "\n".join(f"- point {i}" for i in range(30))), "too low"),
+        (code("slide", "x = 1\n" * 40), "too low"),
+        (code("slide", "print(row)", stdout="0.123 " * 40 + "\n"), "too far right"),
+        (text("slide", "<div style='height:300px;overflow:hidden'><p style='height:400px'>cut</p></div>"), "cut off"),
+    ],
+    ids=["text", "code", "wide output", "hidden"],
+)
+def test_the_overflow_check_sees_a_slide_that_does_not_fit(browser_page, tmp_path, cell, expected):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(cell)
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    problems = walk(browser_page)
+    assert problems
+    assert all(expected in problem for problem in problems)
+
+
+def test_the_overflow_check_waits_for_fragments(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells += [text("slide", "## Short"), code("fragment", "x = 1\n" * 40)]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    assert walk(browser_page) != []
+
+
+def test_what_belongs_on_slides_is_there_and_nothing_else(lesson_deck):
+    html = lesson_deck.locator(".slides")
+    assert "UNSEEN" not in html.evaluate("e => e.textContent")  # skip and solution
+    assert lesson_deck.locator(".jp-InputPrompt, .jp-OutputPrompt").count() == 0
+    assert lesson_deck.locator("aside.notes").count() == 3
+    assert lesson_deck.locator(".slides mjx-container").count() == 5
+    assert lesson_deck.locator(".slides mjx-merror").count() == 0
+    assert lesson_deck.title() == "Does the decoder have to remember everything?"
+
+
+def test_code_is_readable_from_the_back_row(lesson_deck):
+    sizes = lesson_deck.evaluate(
+        "[...document.querySelectorAll('.slides pre')].map(e => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert min(sizes) >= 18
+    assert max(sizes) == 20
+
+
+def test_tokens_are_neither_markup_nor_formulas(lesson_deck):
+    assert lesson_deck.locator("pre b").count() == 0
+    assert lesson_deck.locator(".attention-view").inner_text() == "weights of $x$"
+    assert lesson_deck.locator(".slides pre mjx-container").count() == 0
+
+
+def test_widgets_show_their_html_and_hidden_code_stays_hidden(lesson_deck):
+    lesson_deck.evaluate("document.querySelector('.attention-view').closest('section').id = 'widget'")
+    section = lesson_deck.locator("#widget")
+    assert section.locator(".attention-view").count() == 1
+    assert section.locator(".highlight").count() == 0
+
+
+def test_a_full_slide_shrinks_its_picture_and_an_empty_one_lets_it_grow(lesson_deck):
+    alone, full = lesson_deck.evaluate(
+        "[...document.querySelectorAll('.jp-OutputArea-output img')].map(e => [e.naturalHeight, +e.style.zoom])"
+    )
+    assert alone[0] == 440
+    assert 1 < alone[1] <= 1.5
+    assert full[1] < 1
+    assert full[0] * full[1] >= 219
+
+
+def test_keys_in_the_attention_view_do_not_turn_the_page(lesson_deck):
+    lesson_deck.evaluate(
+        "(() => { const s = document.querySelector('.attention-view').closest('section');"
+        "const i = Reveal.getIndices(s); Reveal.slide(i.h, i.v); })()"
+    )
+    before = lesson_deck.evaluate("Reveal.getIndices()")
+    lesson_deck.locator(".attention-view").focus()
+    for key in ("ArrowDown", "ArrowRight", "Space"):
+        lesson_deck.keyboard.press(key)
+    assert lesson_deck.evaluate("Reveal.getIndices()") == before
+    lesson_deck.evaluate("document.activeElement.blur()")
+    lesson_deck.keyboard.press("Space")
+    assert lesson_deck.evaluate("Reveal.getIndices()") != before
+
+
+def test_the_real_attention_view_is_large_and_answers_a_hover(browser_page, tmp_path):
+    from playwright.sync_api import expect
+
+    view = AttentionView(np.eye(4), list("abcd"), list("efgh"))
+    notebook = lesson(tmp_path)
+    notebook.cells[:0] = [code("slide", "view", data={"text/html": view.to_html(), "text/plain": "view"})]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    assert browser_page.evaluate("+document.querySelector('.attention-view').style.zoom") > 1.2
+    corner = browser_page.locator(".attention-view canvas").first.bounding_box()
+    size = min(corner["width"], corner["height"]) / 4
+    browser_page.mouse.move(corner["x"] + 2.4 * size, corner["y"] + 1.4 * size)
+    browser_page.mouse.move(corner["x"] + 2.5 * size, corner["y"] + 1.5 * size)
+    readout = browser_page.locator(".attention-view .av-readout")
+    expect(readout).to_contain_text("b")
+    expect(readout).to_contain_text("g")
+    assert browser_page.evaluate(OUTSIDE) == []
+    assert_quiet(browser_page)
+
+
+def test_speaker_view_shows_notes_and_follows(lesson_deck):
+    with lesson_deck.context.expect_page() as opened:
+        lesson_deck.keyboard.press("s")
+    speaker = opened.value
+    speaker.locator(".speaker-controls-notes .value", has_text="one vector is too small").wait_for(timeout=10_000)
+    lesson_deck.keyboard.press("ArrowRight")
+    # the notes of a slide are there at once, although their cell follows two fragments
+    speaker.locator(".speaker-controls-notes .value", has_text="Let them guess first").wait_for(timeout=10_000)
+    current = speaker.frame_locator("#current-slide iframe")
+    current.locator("section.present h2", has_text="One attention step").wait_for(timeout=20_000)
+    assert_quiet(lesson_deck)
+
+
+def test_the_page_has_everything_and_asks_for_nothing(browser_page, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text(page(lesson(tmp_path), tmp_path), encoding="utf-8")
+    browser_page.goto(file.as_uri())
+    browser_page.wait_for_function("window.MathJax?.startup?.promise")
+    browser_page.evaluate("MathJax.startup.promise")
+    assert browser_page.locator("mjx-container").count() == 5
+    assert browser_page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
+    assert browser_page.get_by_alt_text("Plot drawn by: plot_bleu(by_length)").count() == 2
+    assert browser_page.get_by_alt_text("Encoder and decoder, joined by one line").count() == 1
+    assert browser_page.locator("details.solution:not([open]) .highlight").count() == 1
+    assert browser_page.locator("details.notes:not([open])").count() == 3
+    assert browser_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert "Loading widget" not in browser_page.content()
+    assert_quiet(browser_page)
+
+
+@pytest.mark.parametrize("make", [deck, page])
+def test_making_html_leaves_the_notebook_alone(tmp_path, make):
+    notebook = lesson(tmp_path)
+    before = str(notebook)
+    make(notebook, tmp_path)
+    assert str(notebook) == before
+
+
+def test_pictures_are_inside_the_file(tmp_path):
+    html = deck(lesson(tmp_path), tmp_path)
+    assert "drawing.svg" not in html
+    assert base64.b64encode((tmp_path / "drawing.svg").read_bytes()).decode()[:60] in html
+    assert plot()[:60] in html
+
+
+def test_a_notebook_without_slides_says_so(tmp_path):
+    notebook = lesson(tmp_path)
+    for cell in notebook.cells:
+        cell.metadata["slideshow"]["slide_type"] = "skip"
+    with pytest.raises(CourseError, match="every slide type is 'skip' or 'notes'"):
+        deck(notebook, tmp_path)
+
+
+def test_a_missing_package_says_what_to_type():
+    with pytest.raises(CourseError, match=r"no-such-package is missing. Type: pip install"):
+        packaged("no-such-package", "reveal.js")
