@@ -229,13 +229,13 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
     student.cells = [cell for cell in student.cells if "solution" not in tags(cell)]
     for cell in student.cells:
         if cell.cell_type == "markdown":
-            _attach_images(cell, folder)
+            attach_images(cell, folder)
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
     return student
 
 
-def _attach_images(cell: NotebookNode, folder: Path) -> None:
+def attach_images(cell: NotebookNode, folder: Path) -> None:
     """Put the local pictures that a text cell shows into the cell."""
 
     def attach(match: re.Match) -> str:

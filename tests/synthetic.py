@@ -50,7 +50,7 @@ def code(kind: str, source: str, *tags: str, stdout: str = "", data: dict | None
 
 def lesson(folder: Path) -> NotebookNode:
     """The notebook; the picture it shows is written to the folder."""
-    (folder / "drawing.svg").write_text(DRAWING, encoding="utf-8")
+    (folder.parent / "drawing.svg").write_text(DRAWING, encoding="utf-8")
     widget = '<div class="attention-view" tabindex="0" style="width:300px;height:80px">weights of $x$</div>'
     view = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "abc", "version_major": 2, "version_minor": 0},
@@ -70,7 +70,7 @@ def lesson(folder: Path) -> NotebookNode:
             text("fragment", '<div class="alert alert-info"><b>Predict:</b> which weight is the largest?</div>'),
             code("fragment", CODE, stdout="tensor([0.9600, 0.0200, 0.0200])\n"),
             text("notes", "Let them guess first. Three minutes."),
-            text("subslide", "## From source to target\n\n![Encoder and decoder, joined by one line](drawing.svg)"),
+            text("subslide", "## From source to target\n\n![Encoder and decoder, joined by one line](../drawing.svg)"),
             text("slide", "## BLEU falls with length"),
             code("-", "plot_bleu(by_length)", data={"image/png": plot(), "text/plain": "<Figure>"}),
             text("notes", "One idea: the curve. One minute."),

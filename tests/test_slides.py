@@ -238,7 +238,7 @@ def test_making_html_leaves_the_notebook_alone(tmp_path, make):
 def test_pictures_are_inside_the_file(tmp_path):
     html = deck(lesson(tmp_path), tmp_path)
     assert "drawing.svg" not in html
-    assert base64.b64encode((tmp_path / "drawing.svg").read_bytes()).decode()[:60] in html
+    assert base64.b64encode((tmp_path.parent / "drawing.svg").read_bytes()).decode()[:60] in html
     assert plot()[:60] in html
 
 

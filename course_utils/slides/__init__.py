@@ -14,7 +14,7 @@ from nbconvert import HTMLExporter, SlidesExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from ..notebooks import CourseError, tags
+from ..notebooks import CourseError, attach_images, tags
 
 TEMPLATES = Path(__file__).parent / "templates"
 # A widget's HTML works without a kernel, its live view does not; PNG before text.
@@ -56,7 +56,7 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
     Raises:
         CourseError: if no cell is to be shown, or a package is missing.
     """
-    shown = _prepared(notebook, without={"solution", "skip"})
+    shown = _prepared(notebook, folder, without={"solution", "skip"})
     kinds = [cell.metadata.get("slideshow", {}).get("slide_type", "-") for cell in shown.cells]
     if not set(kinds) - {"notes", "skip"}:
         raise CourseError("no cell of this notebook belongs on a slide: every slide type is 'skip' or 'notes'.")
@@ -70,15 +70,17 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
 
 def page(notebook: NotebookNode, folder: Path, title: str = "") -> str:
     """The whole notebook as one page to read; arguments and errors as for `deck`."""
-    return _export(HTMLExporter, "page", _prepared(notebook, without=set()), folder, title, {})
+    return _export(HTMLExporter, "page", _prepared(notebook, folder, without=set()), folder, title, {})
 
 
-def _prepared(notebook: NotebookNode, without: set[str]) -> NotebookNode:
-    """A copy without the cells that carry one of these tags, and without widget state."""
+def _prepared(notebook: NotebookNode, folder: Path, without: set[str]) -> NotebookNode:
+    """A copy with its pictures inside, without the cells that carry one of these tags, and without widget state."""
     copy = deepcopy(notebook)
     copy.metadata.pop("widgets", None)
     copy.cells = [cell for cell in copy.cells if not tags(cell) & without]
     for cell in copy.cells:
+        if cell.cell_type == "markdown":
+            attach_images(cell, folder)                # nbconvert embeds no file from outside the notebook's folder
         if "hide-input" in tags(cell):
             cell.metadata["transient"] = {"remove_source": True}
     return copy
@@ -99,7 +101,7 @@ def _export(exporter, template: str, notebook: NotebookNode, folder: Path, title
     )
     resources = {
         "metadata": {"name": title, "path": str(folder)},
-        "course": {"mathjax": _script("sphinx-mathjax-offline", "mathjax/tex-svg.js"), **parts},
+        "course": {"mathjax": _script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"), **parts},
     }
     html, _ = exporter.from_notebook_node(notebook, resources)
     return html
