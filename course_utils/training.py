@@ -83,7 +83,9 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     Raises:
         FloatingPointError: if the loss is no longer a finite number; says at which step.
     """
-    accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=False))
+    # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
+    even = getattr(batches, "batch_size", None) is not None
+    accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))
     home = next(model.parameters()).device
     optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98))
     trained, optimizer, batches = accelerator.prepare(model, optimizer, batches)
@@ -101,8 +103,9 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
                 raise FloatingPointError(f"the loss is {value.item()} at step {step}; try a learning rate below {lr}.")
             optimizer.zero_grad()
             accelerator.backward(value)
-            history.grad_norm.append(float(accelerator.clip_grad_norm_(trained.parameters(), clip)))
+            grad_norm = accelerator.clip_grad_norm_(trained.parameters(), clip)
             optimizer.step()
+            history.grad_norm.append(float(grad_norm))
             history.loss.append(value.item())
             history.tokens += n_tokens
             bar.set_postfix_str(f"loss {history.loss[-1]:.3f}", refresh=False)

@@ -1,0 +1,131 @@
+"""Lesson 02 on real sentences: train on Multi30k English-French, test, and draw what the README shows.
+
+``COURSE_DATA=folder python figures/real_data.py`` trains two models, additive attention (Bahdanau et al. 2015) and no
+attention, on one thread, and writes ``figures/real_data_*.png``. Without ``COURSE_DATA`` the files are downloaded.
+
+BLEU here is of tokenised, lower-cased text (``tokenize="none"``): not to be set beside BLEU of raw text. A word seen
+only once in training is unknown to the models; the references keep it, so it counts as an error.
+"""
+
+import argparse
+import re
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from course_utils import setup
+from course_utils.data import Vocab, load_multi30k, token_batches
+from course_utils.data.text import EOS, SPECIALS, UNK, encode_pairs
+from course_utils.decoding import attention_matrices, translate
+from course_utils.metrics import bleu, by_group, hard_alignment, length_groups
+from course_utils.plotting import PAPER, attention_heatmap, plot_groups
+from course_utils.seq2seq import Seq2Seq
+from course_utils.training import History, fit
+
+HERE = Path(__file__).resolve().parent
+WORDS = {"en": re.compile(r"'\w+|\w+(?:-\w+)*|[^\w\s]"),                 # the man's hat -> the man 's hat
+         "fr": re.compile(r"aujourd'hui|\w+'|\w+(?:-\w+)*|[^\w\s]")}     # l'homme -> l' homme
+BUCKETS = ((4, 9), (10, 14), (15, 19), (20, 40))
+MODELS = {"additive attention": "additive", "no attention": None}
+SHOWN = (856, 633, 458)
+"""Test sentences whose attention is drawn: picked by eye from the first twenty ``candidates``, translated right."""
+
+
+def tokenise(text: str, language: str) -> list[str]:
+    """Lower-case words and punctuation marks; an elision (``l'``, ``d'``, ``qu'``) is a word of its own."""
+    return WORDS[language].findall(text.lower().replace("’", "'"))
+
+
+def load(split: str) -> list[tuple[list[str], list[str]]]:
+    """Tokenised English-French pairs of a split of Multi30k."""
+    return [(tokenise(source, "en"), tokenise(target, "fr")) for source, target in load_multi30k("en", "fr", split)]
+
+
+def train(pairs: Sequence, vocabs: Sequence[Vocab], name: str, steps: int, seed: int) -> tuple[Seq2Seq, History, float]:
+    """One of ``MODELS``, trained from ``seed``; with its history and the seconds of processor time it took."""
+    seed = setup(seed)
+    model = Seq2Seq(*map(len, vocabs), d_embed=128, d_model=256, attention=MODELS[name], query="previous", dropout=0.3)
+    batches = token_batches(encode_pairs(pairs, *vocabs), tokens=1000, seed=seed)
+    started = time.process_time()
+    history = fit(model, batches, steps, lr=4e-3, label=name)
+    return model, history, time.process_time() - started
+
+
+def inversions(links: Sequence[tuple[int, int]]) -> int:
+    """Neighbouring target words whose source words stand in the opposite order."""
+    columns = [column for _, column in sorted(links)]
+    return sum(after < before for before, after in zip(columns, columns[1:], strict=False))
+
+
+def candidates(sources: Sequence, hypotheses: Sequence, references: Sequence, matrices: Sequence) -> list[tuple]:
+    """Translations of 6-12 words that equal the reference, as ``(inversions, words in many-to-one links, index)``.
+
+    Most inversions first, then most target words that share their source word with another.
+    """
+    found = []
+    for i, (source, hypothesis, matrix) in enumerate(zip(sources, hypotheses, matrices, strict=True)):
+        if 6 <= len(source) <= 12 and hypothesis == references[i]:
+            links = hard_alignment(matrix, len(source))
+            shared = sum(n for n in Counter(column for _, column in links).values() if n > 1)
+            found.append((inversions(links), shared, i))
+    return sorted(found, reverse=True)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture of twice the size it is shown at: a white card, also on a dark page."""
+    figure.savefig(path, dpi=200, facecolor=PAPER, bbox_inches="tight", pad_inches=0.2,
+                   metadata={"Software": None})
+    plt.close(figure)
+
+
+def draw_attention(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references: Sequence,
+                   vocabs: Sequence[Vocab], folder: Path) -> None:
+    """List the candidates and draw the weights with which the model wrote its own translation of ``SHOWN``."""
+    matrices = attention_matrices(model, list(zip(sources, hypotheses, strict=True)), *vocabs)
+    for crossed, shared, i in candidates(sources, hypotheses, references, matrices)[:20]:
+        print(f"{i:4}: {crossed} inversions, {shared} words share a source word: {' '.join(hypotheses[i])}")
+    for number, i in enumerate(SHOWN, start=1):
+        columns = [*sources[i], SPECIALS[EOS]]
+        size = 2.2 + 0.28 * len(columns), 1.2 + 0.28 * len(hypotheses[i])      # compact: two fit side by side
+        figure = attention_heatmap(matrices[i], hypotheses[i], columns, axes=plt.figure(figsize=size).add_subplot())
+        save(figure, folder / f"real_data_attention_{number}.png")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train, test, print the README's table, draw."""
+    parser = argparse.ArgumentParser(description="Train on Multi30k with and without attention; write real_data_*.png.")
+    parser.add_argument("--steps", type=int, default=3200, help="updates of each model (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of the pictures (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    pairs, (sources, references) = load("train"), zip(*load("test"), strict=True)
+    vocabs = [Vocab((pair[side] for pair in pairs), min_count=2) for side in (0, 1)]
+    print(f"{len(pairs)} training pairs, vocabularies of {len(vocabs[0])} and {len(vocabs[1])}")
+    groups = length_groups(list(zip(sources, references, strict=True)), BUCKETS)
+    curves, rows = {}, []
+    for name in MODELS:
+        model, history, seconds = train(pairs, vocabs, name, options.steps, options.seed)
+        hypotheses = translate(model, sources, *vocabs)
+        scores = by_group(bleu, groups, hypotheses, references)
+        curves[name] = {f"{group}\n({len(groups[group])})": score for group, score in scores.items()}
+        numbers = [bleu(hypotheses, references), *scores.values()]
+        rows.append(f"| {name} | {' | '.join(f'{number:.1f}' for number in numbers)} | {len(history.loss):,} | "
+                    f"{seconds:,.0f} | {history.tokens / seconds:,.0f} |")
+        unknown = sum(SPECIALS[UNK] in hypothesis for hypothesis in hypotheses)
+        print(f"{name}: {history.seconds:.0f} s, {unknown} of {len(hypotheses)} translations hold an unknown word")
+        if MODELS[name]:
+            draw_attention(model, sources, hypotheses, references, vocabs, options.out)
+    save(plot_groups(curves, "words in the English sentence (number of sentences)", "BLEU",
+                     "Multi30k English–French, test 2016"), options.out / "real_data_bleu.png")
+    print(f"| | BLEU | {' | '.join(groups)} | steps | CPU seconds | target tokens per second |")
+    print(f"|---|{'---:|' * (len(groups) + 4)}", *rows, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
