@@ -14,15 +14,26 @@ Link = tuple[int, int]
 
 
 def bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU, 0 to 100, of tokenised sentences (Papineni et al. 2002, as computed by sacrebleu)."""
+    """Corpus BLEU, 0 to 100, of tokenised sentences (Papineni et al. 2002, as computed by sacrebleu).
+
+    Raises:
+        ValueError: if there are no sentences, or not as many hypotheses as references.
+    """
+    _same_number(hypotheses, references)
     metric = BLEU(tokenize="none", force=True)
     return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
 
 
 def exact_match(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
-    """Share of sentences that equal their reference word for word, 0 to 1."""
-    pairs = list(zip(hypotheses, references, strict=True))
-    return sum(list(h) == list(r) for h, r in pairs) / len(pairs)
+    """Share of sentences that equal their reference word for word, 0 to 1; errors as for :func:`bleu`."""
+    _same_number(hypotheses, references)
+    return sum(list(h) == list(r) for h, r in zip(hypotheses, references, strict=True)) / len(hypotheses)
+
+
+def _same_number(hypotheses: Sequence, references: Sequence) -> None:
+    if not hypotheses or len(hypotheses) != len(references):
+        raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
+                         "of both, at least one.")
 
 
 def hard_alignment(weights: Tensor, n_source: int) -> set[Link]:
@@ -45,7 +56,10 @@ def alignment_error_rate(predicted: Iterable[Collection[Link]], true: Iterable[C
 
 
 def length_groups(pairs: Sequence, buckets: Sequence[tuple[int, int]] = BUCKETS) -> dict[str, list[int]]:
-    """Indices of the pairs by the number of source words: ``{"4-9": [...], "10-14": [...], ...}``."""
+    """Indices of the pairs by the number of source words: ``{"4-9": [...], "10-14": [...], ...}``.
+
+    Pairs outside all buckets are in no group; empty groups are left out.
+    """
     return {f"{low}-{high}": chosen for low, high in buckets
             if (chosen := [i for i, pair in enumerate(pairs) if low <= len(pair[0]) <= high])}
 

@@ -106,7 +106,7 @@ def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
                          f"{len(columns)} columns of words.")
     if axes is None:
         _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
-    picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto")
+    picture = axes.imshow(weights.numpy(), vmin=0, vmax=1, aspect="auto", cmap="cividis")
     axes.grid(False)
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
     axes.set_yticks(range(len(rows)), rows, color=QUERY)

@@ -39,6 +39,8 @@ class Encoder(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(vocab_size, d_embed, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
+        if bidirectional and d_model % 2:
+            raise ValueError(f"d_model={d_model} cannot be shared between two directions; take an even number.")
         width = d_model // 2 if bidirectional else d_model
         self.rnn = RNNS[cell][0](d_embed, width, batch_first=True, bidirectional=bidirectional)
 

@@ -19,7 +19,7 @@ class Vocab:
     def __init__(self, sentences: Iterable[Sequence[str]], min_count: int = 1):
         """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first."""
         counts = Counter(word for sentence in sentences for word in sentence)
-        kept = [word for word, count in counts.most_common() if count >= min_count]
+        kept = [word for word, count in counts.most_common() if count >= min_count and word not in SPECIALS]
         self.words = [*SPECIALS, *kept]
         self.ids = {word: i for i, word in enumerate(self.words)}
 

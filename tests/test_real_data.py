@@ -1,0 +1,50 @@
+"""The script behind the README's section on real data: its tokens, its choice of sentences, and a run in miniature."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "figures"))
+real_data = importlib.import_module("real_data")
+
+ENGLISH = "A man's dog runs in the big green park."
+FRENCH = "Le chien d’un homme court dans l'herbe verte."
+
+
+@pytest.mark.parametrize(("text", "language", "words"), [
+    (ENGLISH, "en", "a man 's dog runs in the big green park ."),
+    (FRENCH, "fr", "le chien d' un homme court dans l' herbe verte ."),
+    ("Aujourd'hui, «qu'il» a 2 T-shirts !", "fr", "aujourd'hui , « qu' il » a 2 t-shirts !"),
+])
+def test_words_are_lower_case_and_punctuation_and_elisions_stand_alone(text, language, words):
+    assert real_data.tokenise(text, language) == words.split()
+
+
+def test_inversions_count_neighbours_that_change_order():
+    assert real_data.inversions([(0, 0), (1, 1), (2, 2)]) == 0
+    assert real_data.inversions([(0, 0), (1, 2), (2, 1), (3, 3)]) == 1         # an adjective behind its noun
+    assert real_data.inversions([(3, 0), (0, 3), (1, 2), (2, 1)]) == 3         # given in any order
+
+
+def test_candidates_are_right_translations_with_the_most_inversions_first():
+    words = list("abcdef")
+    straight, crossed = torch.eye(6, 7), torch.eye(6, 7)[[0, 2, 1, 3, 4, 4]]
+    sources, references = [words, words, words, words[:5]], [words, words, words, words[:5]]
+    hypotheses = [words, words[::-1], words, words[:5]]                        # the second is wrong, the last is short
+    matrices = [straight, crossed, crossed, straight[:5, :6]]
+    assert real_data.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
+
+
+def test_a_run_in_miniature_prints_the_table_and_draws(monkeypatch, tmp_path, capsys):
+    pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
+    monkeypatch.setattr(real_data, "load_multi30k", lambda *_: pairs)
+    monkeypatch.setattr(real_data, "SHOWN", (0, 1, 2))
+    real_data.main(["--steps", "2", "--out", str(tmp_path)])
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + len(real_data.MODELS)
+    assert len({line.count("|") for line in table}) == 1
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "real_data_bleu.png", *(f"real_data_attention_{number}.png" for number in (1, 2, 3))}
