@@ -113,8 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     handout = command(
         "handout",
         _handout,
-        "write a notebook without its solutions",
-        "Cells tagged 'solution' are left out, outputs of cells tagged 'exercise' or 'check' are cleared, pictures "
+        "write a notebook without solutions and speaker notes",
+        "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are cleared, pictures "
         "are put into the file.",
         ["course handout 02", "course handout 02 --out for_students"],
     )
@@ -149,6 +149,8 @@ def _lab(arguments: argparse.Namespace, root: Path) -> int:
             argv=[
                 f"--ServerApp.root_dir={root}",
                 "--LabApp.default_url=/lab/tree/notebooks",
+                # the only user of most containers; Jupyter refuses root unless told
+                f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
                 *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
                 *arguments.rest,
             ]
@@ -251,7 +253,7 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     notebook = read(path)
     student = handout(notebook, path.parent)
     write(student, target)
-    print(f"{target}  without {len(notebook.cells) - len(student.cells)} solution cells")
+    print(f"{target}  without {len(notebook.cells) - len(student.cells)} cells of solutions and speaker notes")
     return EXIT_OK
 
 

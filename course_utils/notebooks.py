@@ -216,7 +216,7 @@ def tags(cell: NotebookNode) -> set[str]:
 
 
 def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """The students' version: solutions removed, outputs of exercises and checks cleared, everything else kept.
+    """The students' version: no solutions, no speaker notes, outputs of exercises and checks cleared; the rest stays.
 
     Args:
         notebook: an executed notebook; it is not changed.
@@ -226,7 +226,8 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
         CourseError: if a picture is missing.
     """
     student = deepcopy(notebook)
-    student.cells = [cell for cell in student.cells if "solution" not in tags(cell)]
+    student.cells = [cell for cell in student.cells if "solution" not in tags(cell)
+                     and cell.metadata.get("slideshow", {}).get("slide_type") != "notes"]
     for cell in student.cells:
         if cell.cell_type == "markdown":
             attach_images(cell, folder)

@@ -236,7 +236,9 @@ def test_a_handout_has_no_solutions_and_still_its_pictures(course):
     assert run(course, "handout", "03", "--out", "out") == cli.EXIT_OK
     original, student = (read(course / folder / "03_lesson.ipynb") for folder in ("notebooks", "out"))
     assert not [cell for cell in student.cells if "solution" in cell.metadata.tags]
-    assert len(student.cells) == len(original.cells) - 1
+    kinds = [cell.metadata.slideshow.slide_type for cell in original.cells]
+    assert len(student.cells) == len(original.cells) - 1 - kinds.count("notes")
+    assert "notes" not in [cell.metadata.slideshow.slide_type for cell in student.cells]
     (stub,) = (cell for cell in student.cells if "exercise" in cell.metadata.tags)
     assert (stub.outputs, stub.execution_count) == ([], None)
     plots = [cell for cell in student.cells if cell.source == "plot_bleu(by_length)"]
