@@ -114,8 +114,8 @@ def _parser() -> argparse.ArgumentParser:
         "handout",
         _handout,
         "write a notebook without solutions and speaker notes",
-        "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are cleared, pictures "
-        "are put into the file.",
+        "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are "
+        "cleared, pictures are put into the file.",
         ["course handout 02", "course handout 02 --out for_students"],
     )
     handout.add_argument("number", metavar="NN", help="number of the notebook")

@@ -3,7 +3,8 @@
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,18 @@ def device_of(model: nn.Module) -> torch.device:
     return next(model.parameters()).device
 
 
-@torch.no_grad()
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """No dropout and no gradients inside the block; afterwards the model is in the mode it was in."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor, Tensor | None]:
     """Take the most probable word at every step until all sentences have ended.
 
@@ -28,21 +40,25 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
     Returns:
         ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights ``(B, T_q, T_k)`` or
         ``None``.
+
+    Raises:
+        ValueError: if ``max_len`` is below 1.
     """
-    was_training, device = model.training, device_of(model)
-    model.eval()
+    if max_len < 1:
+        raise ValueError(f"max_len={max_len}; expected at least 1.")
+    device = device_of(model)
     source = source.to(device)
-    memory, state = model.encode(source)
-    word = torch.full((source.size(0), 1), BOS, device=device)
-    done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
     words, all_weights = [], []
-    while not done.all() and len(words) < max_len:
-        logits, weights, state = model.decode(word, state, memory)
-        word = logits[:, -1:].argmax(dim=-1)                       # (B, 1)
-        done |= word.squeeze(1) == EOS
-        words.append(word)
-        all_weights.append(weights)
-    model.train(was_training)
+    with evaluating(model):
+        memory, state = model.encode(source)
+        word = torch.full((source.size(0), 1), BOS, device=device)
+        done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
+        while not done.all() and len(words) < max_len:
+            logits, weights, state = model.decode(word, state, memory)
+            word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
+            done |= word.squeeze(1) == EOS
+            words.append(word)
+            all_weights.append(weights)
     weights = None if all_weights[0] is None else torch.cat(all_weights, dim=1).cpu()
     return torch.cat(words, dim=1).cpu(), weights
 
@@ -61,7 +77,6 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     return translations
 
 
-@torch.no_grad()
 def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, target_vocab: Vocab,
                        batch_size: int = 100) -> list[Tensor]:
     """What the model looks at while it is made to write the reference (*forced* decoding).
@@ -78,17 +93,15 @@ def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, t
     Raises:
         ValueError: if the model has no attention.
     """
-    was_training = model.training
-    model.eval()
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
     matrices: list[Tensor] = [torch.empty(0)] * len(pairs)
     for start in range(0, len(order), batch_size):
         chosen = order[start:start + batch_size]
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
-        _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))
+        with evaluating(model):
+            _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))
         if weights is None:
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
             matrices[i] = matrix[:len(pairs[i][1]), :len(pairs[i][0]) + 1]
-    model.train(was_training)
     return matrices

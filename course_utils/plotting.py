@@ -100,7 +100,7 @@ def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
     Raises:
         ValueError: if the words do not fit the shape.
     """
-    weights = torch.as_tensor(weights).detach().float()
+    weights = torch.as_tensor(weights).detach().float().cpu()
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
                          f"{len(columns)} columns of words.")
@@ -126,13 +126,16 @@ def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel:
         xlabel, ylabel, title: the words on the axes, with units.
     """
     figure, axes = plt.subplots()
+    if len({tuple(values) for values in results.values()}) != 1:
+        raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
     ends = []
     for (name, values), colour, marker in zip(results.items(), LINES * 9, MARKERS * 9, strict=False):
         axes.plot(list(values), list(values.values()), marker=marker, color=colour)
         ends.append([list(values.values())[-1], name, colour])
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title, ylim=(0, None))
     span = axes.get_ylim()[1]
-    for i, end in enumerate(ends := sorted(ends)):                 # push labels apart where lines end together
+    ends.sort()
+    for i, end in enumerate(ends):                                 # push labels apart where lines end together
         end[0] = end[0] if i == 0 else max(end[0], ends[i - 1][0] + 0.07 * span)
         axes.annotate(end[1], (1, end[0]), xytext=(8, 0), textcoords="offset points", va="center", color=end[2],
                       xycoords=("axes fraction", "data"), fontweight="bold")

@@ -40,8 +40,11 @@ def sequence_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
 
 
 def trapezoid(step: int, steps: int, warmup: int = 50, decay: float = 0.5) -> float:
-    """Factor on the learning rate: up in ``warmup`` steps, flat, then a straight line down over the last ``decay``."""
-    up = (step + 1) / min(warmup, max(steps, 1))
+    """Factor on the learning rate: up in ``warmup`` steps (a quarter of a short run), flat, then down to 0.
+
+    ``decay`` is the share of the steps over which it falls, in a straight line.
+    """
+    up = (step + 1) / max(1, min(warmup, steps // 4))
     down = (steps - step) / max(decay * steps, 1)
     return min(1.0, up, down)
 
@@ -53,7 +56,8 @@ def endless(batches: Iterable) -> Iterator:
         for n, batch in enumerate(batches, start=1):       # noqa: B007
             yield batch
         if n == 0:
-            raise ValueError("there are no batches to train on.")
+            raise ValueError("there are no batches to train on, or no more; give a list or a DataLoader, not a "
+                             "generator, which can be gone through only once.")
 
 
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
@@ -62,9 +66,10 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         live: bool = True) -> History:
     """Train ``model`` in place with Adam for ``steps`` steps.
 
-    Runs on whatever device ``accelerate`` finds and, under ``accelerate launch``, in several processes that share
-    the batches; afterwards the model is back on the device it came from. In a notebook a curve is drawn while it
-    trains. Interrupting (the stop button, Ctrl-C) keeps the model and the history as they are at that moment.
+    Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
+    processes that share the batches; afterwards the model is back on the device it came from. In a notebook a curve
+    is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and the history as they are at
+    that moment.
 
     Args:
         model: trained in place, left in evaluation mode.
@@ -81,6 +86,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
+        ValueError: if there are no batches.
         FloatingPointError: if the loss is no longer a finite number; says at which step.
     """
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out

@@ -8,13 +8,13 @@ requests are refused and written down, and so is every script error, so that a t
 """
 
 import os
-import shutil
 
 import pytest
 
+from course_utils.doctor import BROWSERS, find_browser
+
 LOCAL = ("http://127.0.0.1", "http://localhost", "ws://127.0.0.1", "ws://localhost")
 LOCAL += ("file:", "data:", "blob:", "about:")
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -39,9 +39,9 @@ def _no_browser(reason: str):
 @pytest.fixture(scope="module")
 def browser():
     """A running headless Chromium (Playwright's Browser)."""
-    path = next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+    path = find_browser()
     if path is None:
-        _no_browser(f"None of {', '.join(CHROMIUM_NAMES)} is on the PATH.")
+        _no_browser(f"None of {', '.join(BROWSERS)} is on the PATH.")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -103,6 +103,27 @@ def cv_double(scores, values):
     return scores.double().softmax(0) @ values.double()
 
 
+@wrong("context_vector", "(T_k,) times (T_k, d_v) do not line up; use weights @ values")
+def cv_star(scores, values):
+    return (F.softmax(scores, dim=0) * values).sum(dim=0)
+
+
+@wrong("context_vector", "(T_k,) times (T_k, d_v) do not line up; use weights @ values")
+def cv_star_values_first(scores, values):
+    return torch.sum(values * F.softmax(scores, dim=0), 0)
+
+
+@wrong("context_vector", "the row of weights stands on the left: weights @ values")
+def cv_matrix_first(scores, values):
+    return torch.matmul(values, F.softmax(scores, dim=0))
+
+
+@wrong("context_vector", "return only the context")
+def cv_with_weights(scores, values):
+    weights = F.softmax(scores, dim=0)
+    return weights @ values, weights
+
+
 @right("context_vector")
 def cv_loop(scores, values):
     e = [torch.exp(s) for s in scores]
@@ -180,6 +201,29 @@ def ha_argmax_tensor(weights):
     return weights.argmax(-1)
 
 
+@wrong("hard_alignment", "that is the largest of the whole matrix; take it for each row: dim=1")
+def ha_no_dim(weights):
+    return {(i, j) for i, j in enumerate(torch.argmax(weights).tolist())}
+
+
+@wrong("hard_alignment", "that is the largest of the whole matrix; take it for each row: dim=1")
+def ha_no_dim_tensor(weights):
+    return {(i, j.item()) for i, j in enumerate(torch.argmax(weights))}
+
+
+@wrong("hard_alignment", "that is the largest of the whole matrix; take it for each row: dim=1")
+def ha_no_dim_every_row(weights):
+    links = set()
+    for i in range(len(weights)):
+        links.add((i, weights.argmax().item()))
+    return links
+
+
+@wrong("hard_alignment", "that is the largest of the whole matrix; take it for each row: dim=1")
+def ha_no_dim_returned(weights):
+    return torch.argmax(weights)
+
+
 @right("hard_alignment")
 def ha_loops(weights):
     links = set()
@@ -254,6 +298,18 @@ def ms_1e9_and_zeros_not_half(scores, mask):
 def ms_nan_rows(scores, mask):
     neg = torch.full_like(scores, -torch.inf)
     return torch.where(mask, scores, neg).softmax(dim=-1)
+
+
+@wrong("masked_softmax", "equal weights: they were made finite before the softmax; set them to 0 after it, too")
+def ms_finite_before_only(scores, mask):
+    scores = torch.where(mask, scores, -torch.inf)
+    scores = torch.where(mask.any(dim=-1, keepdim=True), scores, 0.0)
+    return F.softmax(scores, dim=-1)
+
+
+@wrong("masked_softmax", "equal weights: they were made finite before the softmax; set them to 0 after it, too")
+def ms_lowest(scores, mask):
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
 
 
 @wrong("masked_softmax", "0 times inf is NaN")
@@ -418,6 +474,11 @@ def as_squeeze(query, keys, W_q, W_k, v):
     return (hidden @ v[:, None]).squeeze()
 
 
+@wrong("additive_score", "v is a vector: … @ v, or .squeeze(-1)")
+def as_v_as_column(query, keys, W_q, W_k, v):
+    return torch.tanh(F.linear(query, W_q)[:, :, None] + F.linear(keys, W_k)[:, None]) @ v[:, None]
+
+
 @wrong("additive_score", "no gradient reaches `W_q`")
 def as_weights_as_data(query, keys, W_q, W_k, v):
     return torch.tanh(F.linear(query, W_q.data)[:, :, None] + F.linear(keys, W_k.data)[:, None]) @ v
@@ -532,10 +593,36 @@ def sd_nan_rows(query, keys, values, mask):
     return weights @ values, weights
 
 
-@wrong("scaled_dot_attention", "large finite number")
+@wrong("scaled_dot_attention", "set them to 0 after it, too")
 def sd_1e9(query, keys, values, mask):
     weights = (query @ keys.mT / query.shape[-1] ** 0.5).masked_fill(mask == 0, -1e9).softmax(-1)
     return weights @ values, weights
+
+
+@wrong("scaled_dot_attention", "large finite number")
+def sd_1e9_and_zeros(query, keys, values, mask):
+    weights = (query @ keys.mT / query.shape[-1] ** 0.5).masked_fill(mask == 0, -1e9).softmax(-1)
+    weights = weights.masked_fill(mask == 0, 0)
+    return weights @ values, weights
+
+
+@wrong("scaled_dot_attention", "set them to 0 after it, too")
+def sd_finite_before_only(query, keys, values, mask):
+    scores = (query @ keys.mT / query.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+    weights = torch.where(mask.any(-1, keepdim=True), scores, 0).softmax(-1)
+    return weights @ values, weights
+
+
+@wrong("scaled_dot_attention", "divide the scores, not the weights")
+def sd_scaled_late(query, keys, values, mask):
+    weights = softmax_of(query @ keys.mT, mask) / query.shape[-1] ** 0.5
+    return weights @ values, weights
+
+
+@wrong("scaled_dot_attention", "divide the scores, not the weights")
+def sd_scaled_context(query, keys, values, mask):
+    weights = softmax_of(query @ keys.mT, mask)
+    return weights @ values / query.shape[-1] ** 0.5, weights
 
 
 @wrong("scaled_dot_attention", "took part in the softmax")
@@ -607,6 +694,18 @@ def aer_recall(predicted, true):
 @wrong("alignment_error_rate", "(the union)")
 def aer_jaccard(predicted, true):
     return len(predicted ^ true) / len(predicted | true)
+
+
+@wrong("alignment_error_rate", "parentheses around |A| + |S|")
+def aer_no_parentheses(predicted, true):
+    shared = predicted & true
+    return 1 - 2*len(shared)/len(predicted)+len(true)
+
+
+@wrong("alignment_error_rate", "parentheses around |A| + |S|")
+def aer_no_parentheses_below(predicted, true):
+    agreement = 2 * len(predicted & true) / len(predicted) + len(true)
+    return 1 - agreement
 
 
 @wrong("alignment_error_rate", "percentage")
@@ -723,6 +822,27 @@ def lm_wrapping(centres, n_keys, window):
     return mask
 
 
+@wrong("local_mask", "give the centres an axis of their own: centres.unsqueeze(1)")
+def lm_no_axis(centres, n_keys, window):
+    return torch.abs(centres - torch.arange(n_keys)) <= window
+
+
+@wrong("local_mask", "give the centres an axis of their own: centres.unsqueeze(1)")
+def lm_no_axis_between(centres, n_keys, window):
+    j = torch.arange(n_keys)
+    return (j >= centres - window) & (j <= centres + window)
+
+
+@wrong("local_mask", "positions count from zero")
+def lm_from_one(centres, n_keys, window):
+    return (centres[:, None] - torch.arange(1, n_keys + 1)).abs() <= window
+
+
+@wrong("local_mask", "positions count from zero")
+def lm_from_one_too_short(centres, n_keys, window):
+    return (centres[:, None] - torch.arange(1, n_keys)).abs() <= window
+
+
 @wrong("local_mask", "row number is used as the centre")
 def lm_diagonal(centres, n_keys, window):
     rows = torch.arange(centres.shape[0])
@@ -813,6 +933,35 @@ def not_implemented(scores, values):
 def test_a_stub_is_told_so_and_does_not_stop_the_notebook(stub, capsys):
     check("context_vector", {"context_vector": stub})
     assert "context_vector: not written yet" in capsys.readouterr().out
+
+
+def test_a_stub_that_is_called_is_named(capsys):
+    def masked_softmax(scores, mask):
+        raise NotImplementedError("your turn")
+
+    def helper(query, keys):
+        raise NotImplementedError
+
+    def scaled_dot_attention(query, keys, values, mask):
+        return masked_softmax(query @ keys.mT, mask) @ values
+
+    check("scaled_dot_attention", locals())
+    check("scaled_dot_attention", {"scaled_dot_attention": lambda q, k, v, m: helper(q, k)})
+    assert capsys.readouterr().out.splitlines() == [
+        "… scaled_dot_attention calls masked_softmax, which is not written yet. Write that first "
+        "(or use attention.masked_softmax).",
+        "… scaled_dot_attention calls helper, which is not written yet. Write that first."]
+
+
+def test_an_operation_that_torch_has_not_implemented_is_not_a_stub():
+    with pytest.raises(WrongAnswer, match="raised NotImplementedError.*not implemented for 'Bool'"):
+        check("masked_softmax", {"masked_softmax": lambda scores, mask: mask.softmax(-1)})
+
+
+@pytest.mark.parametrize(("exercise", "function"), [("hard_alignment", ha_zip), ("local_mask", lm_between)])
+def test_exact_results_have_no_largest_difference(exercise, function, capsys):
+    check(exercise, {exercise: function})
+    assert "difference" not in capsys.readouterr().out
 
 
 def test_missing_name_and_misspelling():

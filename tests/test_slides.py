@@ -1,6 +1,7 @@
 """Slides and pages, looked at in a browser that cannot reach the network."""
 
 import base64
+import re
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +234,14 @@ def test_making_html_leaves_the_notebook_alone(tmp_path, make):
     before = str(notebook)
     make(notebook, tmp_path)
     assert str(notebook) == before
+
+
+@pytest.mark.parametrize("make", [deck, page])
+def test_folded_text_stays_folded(tmp_path, make):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(text("subslide", "<details><summary>Because.</summary>\n\nNo, *not* so.\n\n</details>"))
+    html = make(notebook, tmp_path)
+    assert re.search(r"<summary>Because\.</summary>\s*<p>No, <em>not</em> so", html)
 
 
 def test_pictures_are_inside_the_file(tmp_path):

@@ -75,7 +75,7 @@ class TokenBatchSampler:
 
     def __init__(self, lengths: Sequence[tuple[int, int]], tokens: int, seed: int = 0, chunk: int = 4000):
         """Sort by length within chunks of ``chunk`` shuffled examples: little padding, and still random batches."""
-        longest = max(max(pair) for pair in lengths)
+        longest = max((max(pair) for pair in lengths), default=0)
         if tokens < longest:
             raise ValueError(f"tokens={tokens}, but the longest sentence has {longest}; give at least that many.")
         self.lengths, self.tokens, self.seed, self.chunk, self.epoch = lengths, tokens, seed, chunk, 0
@@ -108,7 +108,7 @@ def token_batches(examples: Sequence[tuple[Tensor, Tensor]], tokens: int = 2500,
     Args:
         examples: encoded pairs, see :func:`encode_pairs`.
         tokens: upper limit of batch size × longest sentence, source and target alike, padding included.
-        seed: of the order.
+        seed: of the order. Every pass has its own, so for the same history twice make the loader anew.
     """
     if not examples:
         raise ValueError("token_batches was given no examples; it needs at least one encoded pair.")

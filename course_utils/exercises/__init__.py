@@ -34,7 +34,7 @@ def check(name: str, namespace: Mapping | None = None) -> None:
     """Compare the function called `name` with the course's own on several random inputs.
 
     Shows a green card if it is right, and a grey one if it is a stub not yet written (it raises
-    `NotImplementedError`, or returns `None` or an ellipsis), so that an unsolved notebook runs to its end.
+    `NotImplementedError`, or returns `None` or an ellipsis) or calls one, so that an unsolved notebook runs to its end.
 
     Args:
         name: the function's name, which is also the exercise's.
@@ -53,11 +53,8 @@ def check(name: str, namespace: Mapping | None = None) -> None:
         close_names = get_close_matches(name, functions, n=1)
         spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
         raise WrongAnswer(f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
-    right = judge(EXERCISES[name], namespace[name])
-    if right is None:
-        display(_Card(f"{name}: not written yet. (If you did write it: does it end with `return`?)", "…", "#6B7280"))
-    else:
-        display(_Card(right, "✓", "#1B7F5C"))
+    written, text = judge(EXERCISES[name], namespace[name])
+    display(_Card(text, "✓", "#1B7F5C") if written else _Card(text, "…", "#6B7280"))
 
 
 def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5) -> None:

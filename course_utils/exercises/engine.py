@@ -4,11 +4,13 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from traceback import format_exception
+from traceback import format_exception, walk_tb
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from course_utils import attention
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
 
@@ -53,12 +55,12 @@ class Exercise:
         return list(inspect.signature(self.reference).parameters)
 
 
-def judge(exercise: Exercise, function) -> str | None:
+def judge(exercise: Exercise, function) -> tuple[bool, str]:
     """Compare a function with the exercise's reference.
 
     Returns:
-        What was compared, or `None` if the function is a stub not yet written: it raises
-        `NotImplementedError`, or returns `None` or an ellipsis.
+        `True` and what was compared; or `False` and what is still to be written: the function is a stub (it raises
+        `NotImplementedError`, or returns `None` or an ellipsis), or it calls one.
 
     Raises:
         WrongAnswer: what is wrong, why, and on which inputs; chained to the function's own exception.
@@ -68,8 +70,8 @@ def judge(exercise: Exercise, function) -> str | None:
     for condition, make in exercise.cases.items():
         inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
         results, changed = zip(*(_attempt(function, arguments) for arguments in inputs), strict=True)
-        if largest is None and _is_stub(results[0]):
-            return None
+        if largest is None and (unwritten := _unwritten(exercise, results[0])):
+            return False, unwritten
         tried += zip(inputs, results, strict=True)
         expected = [_attempt(exercise.reference, arguments)[0] for arguments in inputs]
         for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
@@ -85,7 +87,9 @@ def judge(exercise: Exercise, function) -> str | None:
             largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
     special = len(exercise.cases) - 1
     also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
-    return f"{exercise.name}: right on {N_INPUTS} random inputs{also}; largest difference {at_most(largest)}."
+    exact = isinstance(right, set) or isinstance(right, Tensor) and right.dtype == torch.bool
+    gap = "" if exact else f"; largest difference {at_most(largest)}"
+    return True, f"{exercise.name}: right on {N_INPUTS} random inputs{also}{gap}."
 
 
 def largest_difference(mine, right) -> tuple[float, str]:
@@ -125,8 +129,19 @@ def close(mine, right, tol: float = 1e-5) -> bool:
     return type(mine) is type(right) and mine == right
 
 
-def _is_stub(result) -> bool:
-    return result is None or result is ... or isinstance(result, NotImplementedError)
+def _unwritten(exercise: Exercise, result) -> str:
+    """What is still to be written, this function or one that it calls; an empty string if nothing is."""
+    if isinstance(result, NotImplementedError):
+        if "not implemented for '" in str(result):  # torch: this operation, on this dtype
+            return ""
+        frames = [frame.f_code.co_name for frame, _ in walk_tb(result.__traceback__)]  # _attempt, function, called …
+        called = frames[-1] if len(frames) > 2 else exercise.name
+        if called != exercise.name:
+            ours = f" (or use attention.{called})" if hasattr(attention, called) else ""
+            return f"{exercise.name} calls {called}, which is not written yet. Write that first{ours}."
+    elif result is not None and result is not ...:
+        return ""
+    return f"{exercise.name}: not written yet. (If you did write it: does it end with `return`?)"
 
 
 def _check_signature(exercise: Exercise, function) -> None:
@@ -192,6 +207,8 @@ def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
 def _wrong_form(name: str, axes: str, mine, right) -> str:
     """Type, shape, dtype and NaN."""
     number = isinstance(right, float) and isinstance(mine, Real) and not isinstance(mine, bool)
+    if isinstance(mine, tuple) and any(isinstance(part, type(right)) for part in mine):
+        return f"Wrong type: it returns a tuple of {len(mine)}; return only the {name}."
     if not isinstance(mine, type(right)) and not number:
         hint = " Stay in torch: NumPy and lists carry no gradient." if isinstance(right, Tensor) else ""
         return (f"Wrong type: {name} is a {type(mine).__name__}; expected a {type(right).__name__}.{hint}")

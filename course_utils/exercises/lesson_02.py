@@ -58,6 +58,8 @@ TIMES_INF = ("0 times inf is NaN: do not multiply a mask by infinity. "
              "masked_fill(~mask, -math.inf) does it without arithmetic.")
 FINITE = ("A large finite number stands where -inf should. It is not below every score, it may not fit into float16, "
           "and a row in which every key is masked gets equal weights on padding. Use -inf, and then treat such rows.")
+EQUAL_WEIGHTS = ("Rows without an allowed key come back with equal weights: they were made finite before the softmax; "
+                 "set them to 0 after it, too.")
 EMPTY_ROW = ("A row in which every key is masked is all -inf, and its softmax is 0 / 0 = NaN. "
              "We define its weights as zeros: find those rows with mask.any(dim=-1, keepdim=True).")
 RAW_EXP = ("exp() over- or underflows when scores are far from zero. Subtract the largest score of the row that may be "
@@ -98,6 +100,10 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {"on ordinary inpu
     ("The result keeps an axis of length one. One query gives one vector, (d_v,).",
      lambda s, v: s.softmax(-1)[None] @ v),
     ("The softmax is taken of the values. It belongs to the scores.", lambda s, v: s @ v.softmax(0)),
+    ("(T_k,) times (T_k, d_v) do not line up; use weights @ values.", lambda s, v: s.softmax(-1) * v),
+    ("(T_k,) times (T_k, d_v) do not line up; use weights @ values.", lambda s, v: v * s.softmax(-1)),
+    ("The factors have changed places: the row of weights stands on the left: weights @ values.",
+     lambda s, v: v @ s.softmax(-1)),
     ("The scores are scaled here as well. They are final: softmax them as they are.",
      lambda s, v: (s / math.sqrt(v.size(-1))).softmax(-1) @ v),
     ("The scores have the wrong sign: the best score gets the smallest weight.", lambda s, v: (-s).softmax(-1) @ v),
@@ -120,6 +126,9 @@ def _over(weights: Tensor, threshold) -> Pairs:
     return set(map(tuple, (weights > threshold).nonzero().tolist()))
 
 
+WHOLE_MATRIX = ("This is what argmax() without dim leads to: that is the largest of the whole matrix; take it for each "
+                "row: dim=1.")
+
 HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {"on ordinary inputs": _weights_inputs}, (
     ("The largest weight is taken in each column: a link for every source word. Go along each row, dim=-1.",
      lambda w: {(row, column) for column, row in enumerate(w.argmax(0).tolist())}),
@@ -139,8 +148,15 @@ HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {"on ordinary inputs": 
      lambda w: _over(w, 1 / w.size(-1))),
     ("There is only one link, the largest weight of the whole matrix. Every row gets its own: argmax(dim=-1).",
      lambda w: {divmod(int(w.argmax()), w.size(-1))}),
-    ("argmax without dim counts through the whole matrix. Every row gets its own: argmax(dim=-1).",
-     lambda w: {int(w.argmax())}),
+    *((WHOLE_MATRIX, wrong) for wrong in (
+        lambda w: {int(w.argmax())},
+        lambda w: int(w.argmax()),
+        lambda w: w.argmax(),
+        lambda w: {(row, int(w.argmax())) for row in range(w.size(0))},
+        lambda w: set(enumerate(w.argmax().tolist())),
+        lambda w: set(enumerate(w.argmax())),
+        lambda w: {(row, int(w.argmax()[row])) for row in range(w.size(0))},
+    )),
     ("These are the columns alone. A link is a pair (row, column).", lambda w: set(w.argmax(-1).tolist())),
     ("Every cell became a link. Keep one a row: the largest weight.", lambda w: _over(w, -1)),
     ("The links are the diagonal: the weights are not used.",
@@ -181,6 +197,11 @@ def _filled(scores, mask, fill=-math.inf, dim=-1):
     return scores.masked_fill(~mask, fill).softmax(dim)
 
 
+def _equal_if_empty(scores, mask):
+    filled = scores.masked_fill(~mask, -math.inf)
+    return filled.masked_fill(~mask.any(-1, keepdim=True), 0.0).softmax(-1)
+
+
 def _raw_exp(scores, mask):
     exp = scores.exp() * mask
     return exp / exp.sum(-1, keepdim=True)
@@ -195,8 +216,8 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _scores_inputs,
     "when each query has its own mask (B, T_q, T_k)": _scores_own_masks,
     "when the scores are large (around 200)": _scores_shifted(200.0, 200.0),
-    "when the masked scores are huge (around 30000)": _scores_shifted(0.0, 30000.0),
-    "when all scores are far below zero (around -30000)": _scores_shifted(-30000.0, -30000.0),
+    "when the masked scores are huge (around 1e10)": _scores_shifted(0.0, 1e10),
+    "when all scores are far below zero (around -1e10)": _scores_shifted(-1e10, -1e10),
     "when every key of a row is masked": _scores_empty_row,
     "in float16": lambda rng: _half(_scores_inputs(rng)),
 }, (
@@ -219,8 +240,10 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     (TOOK_PART, _renormalised),
     (TOOK_PART, lambda s, m: _renormalised(s, m).nan_to_num()),
     (EMPTY_ROW, _filled),
+    (EQUAL_WEIGHTS, _equal_if_empty),
     (FINITE, lambda s, m: _filled(s, m, -1e9)),
     (FINITE, lambda s, m: _filled(s, m, -1e4)),
+    (FINITE, lambda s, m: (s + (~m) * -1e9).softmax(-1)),
     (FINITE, lambda s, m: _filled(s, m, -1e4) * m),
     (FINITE, lambda s, m: _filled(s, m, -1e9) * m),
     ("The scores are scaled here as well. That belongs to the score function.",
@@ -293,6 +316,8 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are added as they are, so their times are lined up instead of "
      "crossed. Give each an axis: query.unsqueeze(2) + keys.unsqueeze(1) is (B, T_q, T_k, d_h).",
      lambda q, k, W_q, W_k, v: (q @ W_q.T + k @ W_k.T).tanh() @ v),
+    ("An axis of length one is left over from v as a column. v is a vector: … @ v, or .squeeze(-1).",
+     _additive(torch.tanh, lambda scores: scores.unsqueeze(-1))),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
      "squeeze(-1).", _additive(torch.tanh, torch.squeeze)),
 ))
@@ -341,6 +366,15 @@ def _dot_result(result):
     return wrong
 
 
+def _dot_scaled_late(result):
+    def wrong(query, keys, values, mask):
+        weights = attention.masked_softmax(query @ keys.transpose(1, 2), mask)
+        return result(weights, values, math.sqrt(query.size(-1)))
+    return wrong
+
+
+SCALED_LATE = "The division by sqrt(d) comes after the softmax: divide the scores, not the weights."
+
 SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v", "weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _dot_inputs,
     "when each query has its own mask (B, T_q, T_k)": _dot_own_masks,
@@ -358,8 +392,8 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     ("The scores are scaled by the width of the values. The scale is sqrt(d), with d the width of a query.",
      _dot(lambda q, k, v: math.sqrt(v.size(-1)))),
     ("The scores are multiplied by sqrt(d). Divide.", _dot(lambda q, k, v: 1 / math.sqrt(q.size(-1)))),
-    ("The scale comes after the softmax, so rows no longer sum to one. Divide the scores.",
-     _dot(lambda q, k, v: 1, lambda s, m: attention.masked_softmax(s, m) / math.sqrt(7))),
+    (SCALED_LATE, _dot_scaled_late(lambda weights, v, root: (weights / root @ v, weights / root))),
+    (SCALED_LATE, _dot_scaled_late(lambda weights, v, root: (weights / root @ v, weights))),
     (IGNORED, _dot(softmax=lambda s, m: s.softmax(-1))),
     (INVERTED, _dot(softmax=lambda s, m: _filled(s, ~m))),
     (AFTER, _dot(softmax=lambda s, m: s.softmax(-1) * m)),
@@ -383,8 +417,7 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
      _dot_result(lambda c, w, q, k, v, m: (c, w.transpose(1, 2)))),
     (TOOK_PART, _dot(softmax=_renormalised)),
     (EMPTY_ROW, _dot(softmax=_filled)),
-    (FINITE, _dot(softmax=lambda s, m: _filled(s, m, -1e9))),
-    (FINITE, _dot(softmax=lambda s, m: _filled(s, m, -1e4))),
+    (EQUAL_WEIGHTS, _dot(softmax=_equal_if_empty)),
     (FINITE, _dot(softmax=lambda s, m: _filled(s, m, -1e9) * m)),
     ("Keys need their last two axes swapped before the product: query @ keys.transpose(1, 2).",
      lambda q, k, v, m: attention.attend(q, k, v, lambda q, k: q @ k / math.sqrt(q.size(-1)), m)),
@@ -438,6 +471,10 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
      lambda a, s: 1 - 2 * _share(a, s, len(a | s))),
     ("The union is counted where the shared links belong: & is *and*, | is *or*.",
      lambda a, s: 1 - 2 * len(a | s) / (len(a) + len(s))),
+    ("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
+     lambda a, s: 1 - 2 * len(a & s) / len(a) + len(s)),
+    ("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
+     lambda a, s: 1 - (2 * len(a & s) / len(a) + len(s))),
     ("This is a percentage. The rate lies between 0 and 1.",
      lambda a, s: 100 * alignment_error_rate(a, s)),
     ("This is the number of wrong links. Divide it by |A| + |S|.", lambda a, s: len(a ^ s)),
@@ -487,6 +524,9 @@ def _wrapped(centres: Tensor, n_keys: int, window: int) -> Tensor:
     return torch.minimum(distance, n_keys - distance) <= window
 
 
+NO_AXIS = ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
+           "centres.unsqueeze(1).")
+
 LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     "on ordinary inputs": _window_inputs,
     "when a centre lies at the edge of the sentence": _window_edges,
@@ -515,6 +555,14 @@ LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
      lambda c, n, w: _distance(torch.arange(len(c)), n).abs() <= w),
     ("The centres are not used: the window starts at the first key.",
      lambda c, n, w: (torch.arange(n) <= w).expand(len(c), n)),
+    *((NO_AXIS, wrong) for wrong in (
+        lambda c, n, w: (torch.arange(n) - c).abs() <= w,
+        lambda c, n, w: (c - torch.arange(n)).abs() <= w,
+    )),
+    ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
+     lambda c, n, w: (_distance(c, n) + 1).abs() <= w),
+    ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
+     lambda c, n, w: _distance(c, n)[:, 1:].abs() <= w),
     ("Only the centre itself is in the window.", lambda c, n, w: _distance(c, n) == 0),
     ("A slice with a negative start counts from the end, so near the first key the window is lost. "
      "Start at max(centre - window, 0), or compare distances.", _sliced),

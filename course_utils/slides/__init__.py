@@ -93,7 +93,7 @@ def _export(exporter, template: str, notebook: NotebookNode, folder: Path, title
         template_name=template,
         extra_template_basedirs=[str(TEMPLATES)],
         extra_template_paths=[str(TEMPLATES)],
-        embed_images=True,
+        embed_images=False,                # attach_images did; nbconvert would break <details>
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         exclude_anchor_links=True,

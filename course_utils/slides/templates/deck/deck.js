@@ -53,8 +53,10 @@
     document.body.classList.remove("measuring");
     await Reveal.initialize({
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
-      slideNumber: "c/t", plugins: [RevealNotes],
-      keyboardCondition: (event) => !event.target.closest?.(".attention-view"),
+      slideNumber: "c/t", plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
+      // a view with the focus gets every key but those of a presenter's remote control
+      keyboardCondition: (event) => !event.target.closest?.(".attention-view")
+        || ["PageDown", "PageUp"].includes(event.key),
     });
     window.deckReady = true;
   }

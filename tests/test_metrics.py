@@ -1,0 +1,129 @@
+"""Scores of translations and alignments, held against numbers worked out by hand."""
+
+import math
+from collections import namedtuple
+
+import pytest
+import torch
+
+from course_utils.metrics import (
+    alignment_error_rate,
+    bleu,
+    by_group,
+    exact_match,
+    hard_alignment,
+    length_groups,
+    phenomenon_groups,
+)
+
+Sentence = namedtuple("Sentence", "source target phenomena")
+
+
+def words(*sentences):
+    return [sentence.split() for sentence in sentences]
+
+
+# --- translations --------------------------------------------------------------------------------------------------
+
+def test_bleu_of_a_perfect_and_of_a_hopeless_translation():
+    reference = words("the cat sat on the mat", "it slept for a while")
+    assert bleu(reference, reference) == pytest.approx(100)
+    assert bleu(words("a b c d e f", "u v w x y"), reference) == 0
+
+
+def test_bleu_by_hand():
+    """One wrong last word of six: precisions 5/6, 4/5, 3/4 and 2/3, whose product is 1/3."""
+    score = bleu(words("the cat sat on the mat"), words("the cat sat on the rug"))
+    assert score == pytest.approx(100 * (1 / 3) ** 0.25)
+
+
+def test_bleu_punishes_what_is_too_short():
+    """Five of six words, all right: only the brevity penalty exp(1 - 6/5) is left."""
+    assert bleu(words("the cat sat on the"), words("the cat sat on the mat")) == pytest.approx(100 * math.exp(-0.2))
+
+
+def test_bleu_counts_over_the_corpus_and_does_not_average_sentences():
+    hypotheses = words("the cat sat on the mat", "a b c d")
+    references = words("the cat sat on the rug", "a b c d")
+    pooled = (9 / 10 * 7 / 8 * 5 / 6 * 3 / 4) ** 0.25
+    assert bleu(hypotheses, references) == pytest.approx(100 * pooled)
+    assert bleu(hypotheses, references) != pytest.approx(50 * ((1 / 3) ** 0.25 + 1))
+
+
+def test_bleu_takes_the_tokens_as_they_are():
+    """Nothing is split or lowercased again: of four tokens one differs each time."""
+    for token in ("mat.", "Mat"):
+        assert bleu([["on", "the", "red", "mat", token]], [["on", "the", "red", "mat", "."]]) < 99
+        assert bleu([["on", "the", "red", token]], [["on", "the", "red", token]]) == pytest.approx(100)
+    assert bleu([["a", "b", "c", "d."]], [["a", "b", "c", "d", "."]]) < 90
+
+
+def test_exact_match_is_a_share_of_sentences():
+    assert exact_match(words("a b", "a b c", "a"), words("a b", "a b", "b")) == pytest.approx(1 / 3)
+    assert exact_match([("a", "b")], [["a", "b"]]) == 1, "a tuple and a list of the same words are the same sentence"
+
+
+@pytest.mark.parametrize("metric", [bleu, exact_match])
+@pytest.mark.parametrize(("n", "m"), [(2, 1), (1, 2), (0, 0)])
+def test_as_many_hypotheses_as_references_and_at_least_one(metric, n, m):
+    with pytest.raises(ValueError, match=f"{n} hypotheses and {m} references; expected the same number"):
+        metric(words("a") * n, words("a") * m)
+
+
+# --- alignments ----------------------------------------------------------------------------------------------------
+
+def test_each_target_word_is_linked_to_its_largest_weight():
+    weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
+    assert hard_alignment(weights, 3) == {(0, 0), (1, 2), (2, 1)}
+
+
+def test_a_word_that_looks_at_the_end_symbol_is_not_linked():
+    weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
+    assert hard_alignment(weights, 2) == {(0, 0), (2, 1)}
+    assert hard_alignment(torch.tensor([[0.1, 0.9]]), 1) == set()
+
+
+def test_alignment_error_rate_by_hand():
+    """Three links found, four true, two in common: 1 - 4/7."""
+    found, true = {(0, 0), (1, 1), (2, 3)}, {(0, 0), (1, 2), (2, 3), (3, 3)}
+    assert alignment_error_rate([found], [true]) == pytest.approx(3 / 7)
+    assert alignment_error_rate([found], [found]) == 0
+    assert alignment_error_rate([found], [{(5, 5)}]) == 1
+    assert alignment_error_rate([{(1, 0)}], [{(0, 1)}]) == 1, "(target, source) is not (source, target)"
+
+
+def test_alignment_error_rate_counts_over_the_corpus():
+    """Links of both sentences together, 1 - 2 * 3 / 8; the mean of the sentences would be 3/14."""
+    found = [{(0, 0), (1, 1), (2, 3)}, [(0, 0)]]
+    true = [[(0, 0), (1, 2), (2, 3), (3, 3)], {(0, 0)}]
+    assert alignment_error_rate(found, true) == pytest.approx(1 / 3)
+
+
+def test_a_link_given_twice_counts_once():
+    assert alignment_error_rate([[(0, 0), (0, 0)]], [((0, 0), (1, 1))]) == pytest.approx(1 / 3)
+
+
+def test_as_many_alignments_as_sentences():
+    with pytest.raises(ValueError, match="zip"):
+        alignment_error_rate([{(0, 0)}], [])
+
+
+# --- groups --------------------------------------------------------------------------------------------------------
+
+def test_groups_of_source_lengths():
+    pairs = [("a " * n).split() for n in (4, 9, 10, 40, 7, 41, 3)]
+    assert length_groups([(source, ["x"] * 12) for source in pairs]) == {"4-9": [0, 1, 4], "10-14": [2], "35-40": [3]}
+    assert length_groups([(["a"], []), (["a"] * 3, [])], buckets=((1, 2), (3, 5))) == {"1-2": [0], "3-5": [1]}
+
+
+def test_groups_of_phenomena_overlap():
+    pairs = [Sentence((), (), frozenset(p)) for p in (["passive", "of"], [], ["of"])]
+    assert phenomenon_groups(pairs) == {"of": [0, 2], "passive": [0]}
+
+
+def test_a_metric_for_each_group():
+    hypotheses, references = words("a", "b", "c", "d"), words("a", "x", "c", "x")
+    groups = {"first": [0], "even": [1, 3], "most": [0, 1, 2]}
+    assert by_group(exact_match, groups, hypotheses, references) == pytest.approx(
+        {"first": 1, "even": 0, "most": 2 / 3})
+    assert list(by_group(exact_match, groups, hypotheses, references)) == list(groups)

@@ -1,0 +1,211 @@
+"""The plots that notebooks share: what they show, what they say to those who do not see them, and that they close."""
+
+import base64
+import io
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from matplotlib.patches import Rectangle
+from traitlets.config import Config
+
+from course_utils import plotting
+from course_utils.plotting import (
+    LiveCurve,
+    attention_heatmap,
+    in_notebook,
+    plot_groups,
+    show,
+    smooth,
+    use_course_style,
+)
+
+ROWS, COLUMNS = ["le", "chat"], ["the", "cat", "."]
+WEIGHTS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]])
+
+
+@pytest.fixture(autouse=True)
+def style_of_the_course():
+    """Draw into memory, in the course's style; leave neither style nor figures behind."""
+    plt.switch_backend("agg")
+    with plt.rc_context():
+        use_course_style()
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def shell():
+    """An IPython without a kernel, which displays as a notebook does."""
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    InteractiveShell.clear_instance()
+
+
+class Display:
+    """Stands in for ``IPython.display.display``: notes what is displayed anew and what is replaced."""
+
+    def __init__(self):
+        self.new, self.replaced = [], []
+
+    def __call__(self, picture, metadata, display_id):
+        assert display_id is True
+        self.new.append((picture, metadata))
+        return self
+
+    def update(self, picture, metadata):
+        self.replaced.append((picture, metadata))
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    """A notebook, and a clock to set by hand."""
+    display = Display()
+    display.now = 1000.0
+    monkeypatch.setattr(plotting, "in_notebook", lambda: True)
+    monkeypatch.setattr(plotting, "display", display)
+    monkeypatch.setattr(plotting.time, "monotonic", lambda: display.now)
+    return display
+
+
+# --- show ----------------------------------------------------------------------------------------------------------
+
+def test_a_figure_is_shown_as_png_with_its_text_alternative(shell):
+    with capture_output() as captured:
+        show(attention_heatmap(WEIGHTS, ROWS, COLUMNS), "le looks at the, chat looks at cat")
+    output, = captured.outputs
+    assert output.metadata["image/png"]["alt"] == "le looks at the, chat looks at cat"
+    picture = plt.imread(io.BytesIO(base64.b64decode(output.data["image/png"])))
+    assert picture.shape[2] == 4
+    assert picture[..., :3].std() > 0.05, "the picture is empty"
+    assert (picture[0, 0] == 1).all(), "the paper is white, not transparent"
+
+
+def test_figures_are_closed_when_they_have_been_shown(shell):
+    """More than 20 open ones make matplotlib warn, and warnings are errors here."""
+    with capture_output() as captured:
+        for _ in range(22):
+            figure, _ = plt.subplots(figsize=(1, 1))
+            show(figure, "nothing")
+    assert len(captured.outputs) == 22
+    assert plt.get_fignums() == []
+
+
+# --- heatmap -------------------------------------------------------------------------------------------------------
+
+def test_the_heatmap_shows_the_weights_and_names_rows_and_columns():
+    figure = attention_heatmap(WEIGHTS.clone().requires_grad_(), ROWS, COLUMNS)
+    axes = figure.axes[0]
+    torch.testing.assert_close(torch.tensor(axes.images[0].get_array()), WEIGHTS)
+    assert axes.images[0].get_clim() == (0, 1)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ROWS
+    assert [label.get_text() for label in axes.get_xticklabels()] == COLUMNS
+    assert {label.get_color() for label in axes.get_yticklabels()} == {plotting.QUERY}
+    assert {label.get_color() for label in axes.get_xticklabels()} == {plotting.KEY}
+
+
+def test_the_heatmap_has_the_colours_of_the_course_whatever_the_style():
+    with plt.rc_context({"image.cmap": "magma"}):
+        assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[0].images[0].get_cmap().name == "cividis"
+
+
+def test_true_links_are_outlined_in_their_cell():
+    figure = attention_heatmap(WEIGHTS, ROWS, COLUMNS, alignment=[(1, 2)])
+    outlines = [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+    assert {(*p.get_xy(), p.get_width(), p.get_height(), p.get_fill()) for p in outlines} == {(1.5, 0.5, 1, 1, False)}
+
+
+def test_the_heatmap_draws_where_it_is_told_to():
+    figure, (left, right) = plt.subplots(1, 2)
+    assert attention_heatmap(WEIGHTS.tolist(), ROWS, COLUMNS, axes=right) is figure
+    assert not left.images
+    assert right.images
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("words", [(COLUMNS, ROWS), (ROWS, ROWS), (ROWS, [*COLUMNS, "<eos>"])])
+def test_words_that_do_not_fit_the_weights_are_refused(words):
+    rows, columns = words
+    with pytest.raises(ValueError, match=rf"shape \(2, 3\), but there are {len(rows)} rows and {len(columns)} columns"):
+        attention_heatmap(WEIGHTS, rows, columns)
+    assert plt.get_fignums() == []
+
+
+# --- groups --------------------------------------------------------------------------------------------------------
+
+RESULTS = {"attention": {"4-9": 60.0, "10-14": 58.0}, "plain": {"4-9": 50.0, "10-14": 20.0},
+           "reversed": {"4-9": 40.0, "10-14": 58.0}}
+
+
+def test_one_line_for_each_model_over_the_groups():
+    axes = plot_groups(RESULTS, "words", "BLEU", "Length").axes[0]
+    assert [list(line.get_ydata()) for line in axes.lines] == [[60, 58], [50, 20], [40, 58]]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["4-9", "10-14"]
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title(loc="left")) == ("words", "BLEU", "Length")
+    assert axes.get_ylim()[0] == 0
+    assert len({line.get_marker() for line in axes.lines}) == 3, "colour must not be the only difference"
+    colours = {line.get_color() for line in axes.lines}
+    assert len(colours) == 3
+    assert not colours & {plotting.QUERY, plotting.KEY, plotting.VALUE}, "a model is not a query, key or value"
+
+
+def test_each_line_is_named_at_its_end_in_its_colour_and_names_do_not_overlap():
+    figure = plot_groups(RESULTS, "words", "BLEU")
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    names = {text.get_text(): text for text in axes.texts}
+    assert set(names) == set(RESULTS)
+    for line, name in zip(axes.lines, RESULTS, strict=True):
+        assert names[name].get_color() == line.get_color()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert all(below.y1 <= above.y0 + 2 for below, above in zip(boxes, boxes[1:], strict=False))
+    assert all(box.x1 <= figure.bbox.x1 and box.x0 >= axes.bbox.x1 for box in boxes), "names stand beside the plot"
+    assert names["plain"].xy[1] == 20
+
+
+# --- curves --------------------------------------------------------------------------------------------------------
+
+def test_smoothing_is_a_mean_over_the_last_values():
+    assert smooth([4, 2, 6, 8], window=2) == [4, 3, 4, 7]
+    assert smooth([4, 2, 6], window=25) == [4, 3, 4]
+    assert smooth([]) == []
+    assert smooth([0.1] * 1000) == pytest.approx([0.1] * 1000)
+
+
+def test_nothing_here_is_a_notebook(shell):
+    assert not in_notebook()
+
+
+def test_the_curve_is_silent_outside_a_notebook(shell, capsys):
+    with capture_output() as captured:
+        curve = LiveCurve("GRU", 10, every=-1)
+        curve.update([2.0, 1.0])
+        curve.update([2.0, 1.0], final=True)
+    assert captured.outputs == []
+    assert captured.stdout == ""
+    assert capsys.readouterr().out == ""
+
+
+def test_the_curve_is_redrawn_in_place_now_and_then(notebook):
+    curve, losses = LiveCurve("GRU", 100, every=3.0), []
+    for _ in range(14):                                                     # a second a step
+        losses.append(2.0)
+        notebook.now += 1
+        curve.update(losses)
+    assert len(notebook.new) == 1
+    assert len(notebook.replaced) == 2
+    curve.update([2.0, 1.0], final=True)
+    assert len(notebook.replaced) == 3
+    assert plt.get_fignums() == []
+
+
+def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(notebook):
+    LiveCurve("GRU", 2).update([2.5, 1.5], final=True)
+    (_, metadata), = notebook.new
+    assert metadata["image/png"]["alt"] == "Training loss of GRU: from 2.50 to 2.00 nats a word in 2 steps."
+
+
+def test_a_run_without_a_step_has_no_curve(notebook):
+    LiveCurve("GRU", 2).update([], final=True)
+    assert notebook.new == []

@@ -1,0 +1,398 @@
+"""One training loop: what it learns, what it records, how it stops, and how processes share the work."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from course_utils import plotting
+from course_utils.data.text import BOS, EOS, PAD, Batch, token_batches
+from course_utils.seq2seq import Seq2Seq
+from course_utils.training import History, fit, sequence_loss, trapezoid
+
+VOCAB = 8
+POINTS = torch.randn(4, 10, 3, generator=torch.Generator().manual_seed(0))    # four batches of ten points
+SLOPE = torch.tensor([1.0, -2.0, 0.5])
+
+
+@pytest.fixture(autouse=True)
+def one_thread_as_in_a_notebook():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def reversed_sentences(n=40, seed=0):
+    """Encoded pairs of 2 to 4 words; the target is the source read backwards."""
+    generator = torch.Generator().manual_seed(seed)
+    words = [torch.randint(4, VOCAB, (2 + i % 3,), generator=generator).tolist() for i in range(n)]
+    return [(torch.tensor([*w, EOS]), torch.tensor([BOS, *w[::-1], EOS])) for w in words]
+
+
+def make_line(seed=0):
+    torch.manual_seed(seed)
+    return nn.Linear(3, 1, bias=False)
+
+
+def line_loss(model, points):
+    return (model(points).squeeze(-1) - points @ SLOPE).square().mean(), len(points)
+
+
+def moved(model, seed=0):
+    """How far each weight of a line is from where it started."""
+    return (model.weight - make_line(seed).weight).detach().abs()
+
+
+# --- learning ------------------------------------------------------------------------------------------------------
+
+def test_it_learns_to_read_backwards():
+    torch.manual_seed(0)
+    model = Seq2Seq(VOCAB, VOCAB, 16, 32, attention="dot")
+    history = fit(model, token_batches(reversed_sentences(), 120), steps=100, lr=1e-2)
+    assert len(history.loss) == len(history.grad_norm) == 100
+    assert history.loss[0] == pytest.approx(torch.tensor(VOCAB).log().item(), rel=0.1)
+    assert sum(history.loss[-10:]) / 10 < 0.3 * history.loss[0]
+    assert not history.interrupted
+    assert history.seconds > 0
+
+
+def test_the_same_seed_gives_the_same_history():
+    def run(seed):
+        torch.manual_seed(seed)
+        model = Seq2Seq(VOCAB, VOCAB, 8, 8, attention="additive", dropout=0.2)
+        history = fit(model, token_batches(reversed_sentences(), 60, seed=seed), steps=12)
+        return history.loss, history.grad_norm, history.tokens
+
+    assert run(1) == run(1)
+    assert run(1)[0] != run(2)[0]
+
+
+@pytest.mark.parametrize("steps", [3, 4, 10])
+def test_the_budget_is_in_steps_however_many_batches_there_are(steps):
+    """Of four batches: fewer than all, all, and round and round."""
+    seen = []
+
+    def loss(model, points):
+        seen.append(points[0, 0].item())
+        return line_loss(model, points)
+
+    assert len(fit(make_line(), POINTS, steps=steps, loss=loss).loss) == steps
+    assert seen == [POINTS[i % 4, 0, 0].item() for i in range(steps)]
+
+
+def test_training_goes_on_with_another_order_in_every_epoch():
+    """A loader of batches of tokens is started again, not replayed."""
+    epochs, examples = [[], []], reversed_sentences(30)
+    n_batches = len(list(token_batches(examples, 30)))
+
+    def loss(model, batch):
+        epochs[sum(map(len, epochs)) // n_batches].append(batch.source.tolist())
+        return sequence_loss(model, batch)
+
+    fit(Seq2Seq(VOCAB, VOCAB, 4, 4), token_batches(examples, 30), steps=2 * n_batches, loss=loss)
+    first, second = epochs
+    assert first != second
+    assert sum(map(len, first)) == sum(map(len, second)) == 30
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_is_on_while_training_and_off_afterwards(training):
+    modes = []
+
+    def loss(model, points):
+        modes.append(model.training)
+        return line_loss(model, points)
+
+    model = make_line().train(training)
+    fit(model, POINTS, steps=2, loss=loss)
+    assert modes == [True, True]
+    assert not model.training
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_model_comes_back_from_the_accelerator():
+    devices = []
+
+    def loss(model, points):
+        devices.append(points.device.type)
+        return line_loss(model, points)
+
+    model = make_line()
+    fit(model, DataLoader(POINTS, batch_size=None), steps=2, loss=loss)
+    assert devices == ["cuda", "cuda"]
+    assert model.weight.device.type == "cpu"
+
+
+# --- learning rate and clipping ------------------------------------------------------------------------------------
+
+def test_trapezoid_starts_low_holds_and_comes_down():
+    assert trapezoid(0, 1000) == pytest.approx(1 / 50)
+    assert trapezoid(24, 1000) == pytest.approx(0.5)
+    assert [trapezoid(step, 1000) for step in (49, 50, 499, 500)] == [1, 1, 1, 1]
+    assert trapezoid(750, 1000) == pytest.approx(0.5)
+    assert trapezoid(999, 1000) == pytest.approx(1 / 500)
+    assert trapezoid(2, 1000, warmup=4, decay=0.1) == 0.75
+    assert trapezoid(950, 1000, warmup=4, decay=0.1) == 0.5
+
+
+@pytest.mark.parametrize("steps", [1, 2, 10, 60])
+def test_trapezoid_of_a_short_run_stays_between_zero_and_one(steps):
+    assert all(0 < trapezoid(step, steps) <= 1 for step in range(steps))
+
+
+def test_the_schedule_is_what_the_learning_rate_follows():
+    """Adam's first steps have the length of the learning rate, whatever the gradient."""
+    asked = []
+
+    def schedule(step, steps):
+        asked.append((step, steps))
+        return [0.5, 0.0, 0.0][step]
+
+    model = make_line()
+    fit(model, POINTS, steps=3, loss=line_loss, lr=1e-3, schedule=schedule)
+    assert asked == [(0, 3), (1, 3), (2, 3)]
+    torch.testing.assert_close(moved(model), torch.full((1, 3), 0.5e-3), rtol=1e-3, atol=0)
+
+
+def test_long_gradients_are_scaled_down_and_recorded_as_they_were():
+    """Below Adam's epsilon of 1e-8 the length of a gradient matters: a clip to 1e-10 all but stops training."""
+    free, clipped = make_line(), make_line()
+    one = fit(free, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0, clip=1e9)
+    two = fit(clipped, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0, clip=1e-10)
+    assert moved(clipped).max() < 0.02 * moved(free).min()
+    assert one.grad_norm == two.grad_norm
+    assert one.grad_norm[0] > 0.1
+
+
+def test_every_step_has_its_own_gradient():
+    """The same points three times, at rate zero: the same gradient three times, not their sum."""
+    history = fit(make_line(), POINTS[:1], steps=3, loss=line_loss, schedule=lambda *_: 0.0)
+    assert history.grad_norm == [history.grad_norm[0]] * 3
+
+
+# --- loss and tokens -----------------------------------------------------------------------------------------------
+
+def batch_of(*targets):
+    width = max(map(len, targets))
+    target = torch.tensor([[*t, *[PAD] * (width - len(t))] for t in targets])
+    return Batch(torch.full((len(targets), 2), EOS), target)
+
+
+class Bigrams(nn.Module):
+    """Logits of the next word from a table."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(VOCAB, VOCAB, generator=torch.Generator().manual_seed(0)))
+
+    def forward(self, source, target):
+        return self.table[target], None
+
+
+def test_the_loss_is_the_mean_surprise_of_the_next_words():
+    model = Bigrams()
+    log_p = model.table.log_softmax(-1)
+    loss, words = sequence_loss(model, batch_of([BOS, 5, 6, EOS], [BOS, 7, EOS]))
+    by_hand = -(log_p[BOS, 5] + log_p[5, 6] + log_p[6, EOS] + log_p[BOS, 7] + log_p[7, EOS]) / 5
+    assert words == 5
+    torch.testing.assert_close(loss, by_hand)
+
+
+def test_padding_is_neither_learned_nor_counted():
+    model, long = Bigrams(), [BOS, 4, 5, 6, 7, 6, 5, EOS]
+    alone, n_alone = sequence_loss(model, batch_of([BOS, 5, EOS]))
+    both, n_both = sequence_loss(model, batch_of([BOS, 5, EOS], long))
+    rest, n_rest = sequence_loss(model, batch_of(long))
+    assert (n_alone, n_rest, n_both) == (2, 7, 9)
+    torch.testing.assert_close(both, (2 * alone + 7 * rest) / 9)
+    model.zero_grad()
+    both.backward()
+    assert not model.table.grad[PAD].any()
+
+
+def test_a_history_counts_words_without_padding():
+    history = fit(Bigrams(), [batch_of([BOS, 5, EOS], [BOS, 4, 5, 6, EOS]), batch_of([BOS, 5, 6, EOS])], steps=3)
+    assert history.tokens == 6 + 3 + 6
+
+
+def test_words_a_second():
+    assert History(tokens=300, seconds=2.0).tokens_per_second == 150
+    assert History().tokens_per_second == 0
+
+
+# --- when it goes wrong --------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
+    calls = []
+
+    def loss(model, points):
+        value, n = line_loss(model, points)
+        calls.append(1)
+        return (value * bad if len(calls) == 3 else value), n
+
+    model = make_line()
+    with pytest.raises(FloatingPointError, match=rf"the loss is {bad} at step 2; try a learning rate below 0.01"):
+        fit(model, POINTS, steps=5, loss=loss, lr=0.01)
+    assert model.weight.isfinite().all(), "the bad step was taken"
+    assert not model.training
+
+
+def test_an_interrupt_keeps_what_was_learned(capsys):
+    kept = []
+
+    def loss(model, points):
+        if len(kept) == 3:
+            raise KeyboardInterrupt
+        kept.append(line_loss(model, points)[0].item())
+        return line_loss(model, points)
+
+    model = make_line()
+    history = fit(model, POINTS, steps=10, loss=loss)
+    assert history.interrupted
+    assert history.loss == kept
+    assert len(history.grad_norm) == 3
+    assert history.tokens == 30
+    assert history.seconds > 0
+    assert moved(model).min() > 0
+    assert not model.training
+    assert "stopped by hand after 3 of 10 steps" in capsys.readouterr().out
+
+
+def test_an_interrupt_in_the_middle_of_a_step_leaves_no_half_entry(monkeypatch):
+    step, steps = torch.optim.Adam.step, []
+
+    def interrupted_step(self, *args, **kwargs):
+        steps.append(1)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", interrupted_step)
+    history = fit(make_line(), POINTS, steps=10, loss=line_loss)
+    assert history.interrupted
+    assert len(history.loss) == len(history.grad_norm) == 2
+
+
+def test_training_can_go_on_after_an_interrupt():
+    def interrupt(model, points):
+        raise KeyboardInterrupt
+
+    model = make_line()
+    assert fit(model, POINTS, steps=5, loss=interrupt).loss == []
+    history = fit(model, POINTS, steps=50, loss=line_loss, lr=0.1)
+    assert history.loss[-1] < 0.1 * history.loss[0]
+
+
+def test_no_batches_are_an_error_not_an_endless_loop():
+    model = make_line()
+    with pytest.raises(ValueError, match="no batches to train on"):
+        fit(model, [], steps=5, loss=line_loss)
+    assert not model.training
+
+
+# --- the curve -----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("notebook", "live", "drawn"), [(False, True, 0), (True, False, 0), (True, True, 1)])
+def test_a_curve_is_drawn_in_a_notebook_only(monkeypatch, notebook, live, drawn):
+    shown = []
+    monkeypatch.setattr(plotting, "in_notebook", lambda: notebook)
+    monkeypatch.setattr(plotting, "display", lambda *args, **kwargs: shown.append(args))
+    fit(make_line(), POINTS, steps=3, loss=line_loss, live=live)
+    assert len(shown) == drawn
+
+
+# --- several processes ---------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import json, os, sys
+import torch
+torch.set_num_threads(1)
+from torch.utils.data import DataLoader
+from course_utils.data.text import collate, token_batches
+from course_utils.seq2seq import Seq2Seq
+from course_utils.training import fit, sequence_loss
+
+rank, result = int(os.environ["RANK"]), {}
+examples = [(torch.tensor([4, 5 + i, 2]), torch.tensor([1, 5 + i, 4, 2])) for i in range(15)]
+# five batches in two processes: an odd number in both cases
+loaders = {"tokens": token_batches(examples, 12),
+           "shuffled": DataLoader(examples, batch_size=3, shuffle=True, collate_fn=collate)}
+for name, batches in loaders.items():
+    torch.manual_seed(rank)
+    model, seen = Seq2Seq(20, 20, 8, 8, attention="additive"), []
+
+    def loss(model, batch):
+        seen.append(batch.source[:, 1].tolist())
+        return sequence_loss(model, batch)
+
+    history = fit(model, batches, steps=30, lr=1e-2, loss=loss)
+    result[name] = {"seen": seen, "loss": history.loss, "tokens": history.tokens, "training": model.training,
+                    "parameters": [p.tolist() for p in model.parameters()]}
+with open(f"{sys.argv[1]}/{rank}.json", "w") as file:
+    json.dump(result, file)
+"""
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
+    """What each of two CPU processes saw and ended with, for both kinds of loader."""
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # `accelerate launch --cpu --num_processes 2` starts one process only
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1",
+               "--master_port", str(port), str(folder / "train.py"), str(folder)]
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    launcher = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        output, errors = launcher.communicate(timeout=90)
+    except subprocess.TimeoutExpired:
+        launcher.terminate()                                     # it ends its two processes, too
+        output, errors = launcher.communicate()
+    assert launcher.returncode == 0, f"the processes failed, or waited for each other:\n{errors[-3000:]}"
+    bars = [line for line in output.splitlines() if "training" in line]
+    return [json.loads((folder / f"{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)], bars
+
+
+@pytest.mark.parametrize("loader", ["tokens", "shuffled"])
+def test_two_processes_train_one_model(two_processes, loader):
+    """They start from different seeds and see different batches; gradients are shared, so they end as one."""
+    (zero, one), _ = two_processes
+    zero, one = zero[loader], one[loader]
+    assert zero["parameters"] == one["parameters"]
+    assert len(zero["loss"]) == len(one["loss"]) == 30
+    assert zero["loss"] != one["loss"]
+    for process in (zero, one):
+        assert sum(process["loss"][-5:]) < 0.9 * sum(process["loss"][:5])
+        assert process["tokens"] == sum(3 * len(batch) for batch in process["seen"])
+        assert not process["training"]
+
+
+def test_batches_of_tokens_are_shared_out_not_repeated(two_processes):
+    """Of the five batches of an epoch one process takes three, the other two; together each example once."""
+    (zero, one), _ = two_processes
+    words = [*zero["tokens"]["seen"][:3], *one["tokens"]["seen"][:2]]
+    assert sorted(word for batch in words for word in batch) == list(range(5, 20))
+
+
+def test_an_ordinary_shuffled_loader_is_shared_out_evenly(two_processes):
+    """Three steps each: every example is there, and three of them twice, to fill the sixth batch."""
+    (zero, one), _ = two_processes
+    words = [word for process in (zero, one) for batch in process["shuffled"]["seen"][:3] for word in batch]
+    assert len(words) == 18
+    assert set(words) == set(range(5, 20))
+
+
+def test_only_the_first_process_shows_its_progress(two_processes):
+    _, bars = two_processes
+    assert sum("30/30" in bar for bar in bars) == 2              # one for each of the two models
