@@ -13,8 +13,9 @@ from pathlib import Path
 
 from IPython.display import display
 
+from .plotting import BAD, GOOD, MUTED
+
 MIME = "application/vnd.attention-course.claim+json"
-_GOOD, _BAD, _MUTED = "#1B7F5C", "#B3261E", "#6B7280"
 
 
 class ClaimDoesNotHold(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
@@ -178,11 +179,11 @@ def _plain(values: Mapping[str, str]) -> str:
 
 def _colour(holds: bool, expected: bool) -> str:
     if holds != expected:
-        return _BAD
-    return _GOOD if holds else _MUTED
+        return BAD
+    return GOOD if holds else MUTED
 
 
 def _badge(verdict: str, colour: str) -> str:
-    mark = {_GOOD: "✓", _MUTED: "–", _BAD: "✗"}[colour]
+    mark = {GOOD: "✓", MUTED: "–", BAD: "✗"}[colour]
     return (f'<span style="background:{colour};color:#FFFFFF;display:inline-block;padding:.1em .5em;'
             f'border-radius:.3em">{mark} {escape(verdict)}</span>')

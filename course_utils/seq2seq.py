@@ -57,6 +57,9 @@ class Encoder(nn.Module):
 class PlainDecoder(nn.Module):
     """No attention: the summary is read at every step (Cho et al. 2014, section 2.2)."""
 
+    score = None
+    steps_by_hand = False
+
     def __init__(self, d_embed: int, d_model: int, cell: str):
         super().__init__()
         self.rnn = RNNS[cell][0](d_embed + d_model, d_model, batch_first=True)
@@ -74,6 +77,8 @@ class LuongDecoder(nn.Module):
     No step waits for a context, so one call scores all steps.
     """
 
+    steps_by_hand = False
+
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
         super().__init__()
         self.score = score
@@ -90,6 +95,8 @@ class LuongDecoder(nn.Module):
 
 class BahdanauDecoder(nn.Module):
     """Look first, then step: the query is the *previous* state (Bahdanau et al. 2015, section 3.1, appendix A.2.2)."""
+
+    steps_by_hand = True        # a cell in a loop: its state has no axis for layers
 
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
         super().__init__()
@@ -139,6 +146,7 @@ class Seq2Seq(nn.Module):
                                    ("cell", cell, list(RNNS))]:
             if given not in known:
                 raise ValueError(f"{name}={given!r} is not known; choose one of {known}.")
+        self.cell = cell
         self.encoder = Encoder(source_size, d_embed, d_model, cell, bidirectional, dropout)
         self.bridge = nn.Linear(d_model, d_model)
         self.embed = nn.Embedding(target_size, d_embed, padding_idx=PAD)
@@ -152,14 +160,13 @@ class Seq2Seq(nn.Module):
     def encode(self, source: Tensor):
         """Read ids ``(B, T_k)``; returns the :class:`Memory` and the decoder's first state."""
         states, summary = self.encoder(source)
-        score = getattr(self.decoder, "score", None)
+        score = self.decoder.score
         keys = states if score is None else score.project_keys(states)
         memory = Memory(states, keys, summary, (source != PAD).unsqueeze(1))
         state = torch.tanh(self.bridge(summary))                                          # (B, d_model)
-        if not isinstance(self.decoder, BahdanauDecoder):
+        if not self.decoder.steps_by_hand:
             state = state.unsqueeze(0)                                                    # (layers = 1, B, d_model)
-        is_lstm = isinstance(self.encoder.rnn, nn.LSTM)
-        return memory, (state, torch.zeros_like(state)) if is_lstm else state
+        return memory, (state, torch.zeros_like(state)) if self.cell == "lstm" else state
 
     def decode(self, target: Tensor, state, memory: Memory):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the weights, the last state."""

@@ -306,7 +306,7 @@ def scores():
 def gradient_paths():
     axes = card(420)
     encoder, decoder, vector = [52 + 54 * i for i in range(6)], [448 + 54 * i for i in range(6)], 385
-    rows = (("One vector, read once", "Sutskever et al. 2014", "28 steps", "$S + T + 1$", BAD),
+    rows = (("One vector, read once", "", "28 steps", "$S + T + 1$", BAD),
             ("One vector, read at every step", "Cho et al. 2014", "15 steps", "$S + 2$", INK),
             ("Attention", "Bahdanau et al. 2015", "3 steps", "at any length", GOOD))
     for row, (name, source, steps, rule, color) in enumerate(rows):

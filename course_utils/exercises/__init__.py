@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, judge, largest_difference
 from course_utils.exercises.lesson_02 import LESSON_02
+from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
@@ -54,7 +55,7 @@ def check(name: str, namespace: Mapping | None = None) -> None:
         spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
         raise WrongAnswer(f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
     written, text = judge(EXERCISES[name], namespace[name])
-    display(_Card(text, "✓", "#1B7F5C") if written else _Card(text, "…", "#6B7280"))
+    display(_Card(text, "✓", GOOD) if written else _Card(text, "…", MUTED))
 
 
 def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5) -> None:
@@ -82,7 +83,7 @@ def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5)
             if (form := _form(got)) != _form(wanted):
                 raise WrongAnswer(f"not the same output: mine returns {form}, the reference {_form(wanted)}.")
             gap, where = largest_difference(got, wanted)
-            if not close(got, wanted, tol) or gap != gap or gap == torch.inf:
+            if not close(got, wanted, tol) or gap == torch.inf:
                 raise WrongAnswer(f"not the same output: the largest difference is {gap:.3g}, at output{where}; "
                                   f"allowed is {tol:.0e}.")
             largest = max(largest, gap)

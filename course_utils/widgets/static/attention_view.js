@@ -117,7 +117,7 @@ class AttentionView {
     this.legend.replaceChildren(
       this.drawing.scale(),
       ...(this.alignment.length ? [this.drawing.alignmentKey()] : []),
-      element("span", { class: "av-hint", text: `${hint} · v view` }),
+      element("span", { class: "av-hint", text: `${hint} · v view · Esc leaves` }),
     );
     this.showHead();
   }
