@@ -63,13 +63,18 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
     return torch.cat(words, dim=1).cpu(), weights
 
 
+def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
+    """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    for start in range(0, len(order), batch_size):
+        yield order[start:start + batch_size]
+
+
 def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab: Vocab, target_vocab: Vocab,
               max_len: int = 60, batch_size: int = 100) -> list[list[str]]:
     """Greedy translations of tokenised sentences, in their order."""
-    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     translations: list[list[str]] = [[] for _ in sentences]
-    for start in range(0, len(order), batch_size):
-        chosen = order[start:start + batch_size]
+    for chosen in by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
         ids, _ = greedy(model, batch.source, max_len)
         for i, row in zip(chosen, ids.tolist(), strict=True):
@@ -93,10 +98,8 @@ def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, t
     Raises:
         ValueError: if the model has no attention.
     """
-    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]))
     matrices: list[Tensor] = [torch.empty(0)] * len(pairs)
-    for start in range(0, len(order), batch_size):
-        chosen = order[start:start + batch_size]
+    for chosen in by_length([source for source, *_ in pairs], batch_size):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
             _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))
