@@ -3,10 +3,13 @@
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .data.text import BOS, EOS, Vocab, collate, encode_pairs
@@ -44,8 +47,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
     Raises:
         ValueError: if ``max_len`` is below 1.
     """
-    if max_len < 1:
-        raise ValueError(f"max_len={max_len}; expected at least 1.")
+    _at_least_one("max_len", max_len)
     device = device_of(model)
     source = source.to(device)
     words, all_weights = [], []
@@ -63,6 +65,265 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
     return torch.cat(words, dim=1).cpu(), weights
 
 
+class Hypothesis(NamedTuple):
+    """One output of a beam search."""
+
+    ids: list[int]
+    """Without BOS; the last is EOS, unless ``max_len`` cut it off."""
+    log_prob: float
+    """Sum of the words' log-probabilities, in nats."""
+    score: float
+    """``log_prob`` divided by the length penalty: what finished hypotheses are ranked by."""
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """``((5 + length) / 6) ** alpha`` (Wu et al. 2016, equation 14); 1 for ``alpha=0`` and for a single word.
+
+    Log-probabilities only ever fall with another word. Divided by this, long sentences are not ranked last for
+    being long.
+    """
+    return ((5 + length) / 6) ** alpha
+
+
+def select(state, index: Tensor, axis: int | None = None):
+    """Rows ``index`` of a batch: the state of each sentence (or hypothesis) named there, in that order.
+
+    Args:
+        state: a tensor, or any nesting of tuples, lists and NamedTuples of tensors; what is not a tensor (a number,
+            ``None``) is the same for all rows and stays.
+        index: rows to take, ``(n,)``; a row may be taken several times or not at all.
+        axis: which axis is the batch. Default: the first, except in a tensor of three axes outside a NamedTuple,
+            which is a state ``(layers, B, d_model)`` of ``nn.GRU`` or ``nn.LSTM``. A cache of keys and values with
+            the batch first is a NamedTuple (or has four axes).
+    """
+    if isinstance(state, Tensor):
+        return state.index_select((1 if state.dim() == 3 else 0) if axis is None else axis, index)
+    if hasattr(state, "_fields"):
+        return type(state)(*(select(part, index, axis or 0) for part in state))
+    if isinstance(state, (tuple, list)):
+        return type(state)(select(part, index, axis) for part in state)
+    return state
+
+
+class _Beam(NamedTuple):
+    """The ``K`` places of each beam after one more word; ``log_prob`` is -inf in a place that is empty."""
+
+    parent: Tensor      # (B, K): the place it continues
+    word: Tensor        # (B, K)
+    log_prob: Tensor    # (B, K): of everything up to this word
+    candidates: Tensor  # (B, K, V): the same for every continuation that was compared
+
+
+def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator[_Beam]:
+    """Beam search, one word at a time, until every hypothesis has ended. Call it inside ``evaluating``."""
+    device, n = device_of(model), source.size(0)
+    memory, state = model.encode(source.to(device))
+    first = beam * torch.arange(n, device=device).unsqueeze(1)              # (B, 1): where a sentence's places begin
+    rows = torch.arange(n, device=device).repeat_interleave(beam)
+    memory, state = select(memory, rows, axis=0), select(state, rows)       # every place its own copy: B * K rows
+    word = torch.full((n, beam), BOS, device=device)
+    log_prob = torch.full((n, beam), -math.inf, device=device)
+    log_prob[:, 0] = 0.0                                                    # one empty hypothesis to begin with
+    free = torch.full((n, 1), beam, device=device)                          # who has ended keeps its place
+    for _ in range(max_len):
+        logits, _, state = model.decode(word.view(-1, 1), state, memory)
+        steps = logits[:, -1].float().log_softmax(dim=-1).view(n, beam, -1)
+        candidates = log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps    # (B, K, V)
+        log_prob, best = candidates.flatten(1).topk(beam)
+        log_prob = log_prob.masked_fill(torch.arange(beam, device=device) >= free, -math.inf)
+        parent, word = best // steps.size(-1), best % steps.size(-1)
+        yield _Beam(parent.cpu(), word.cpu(), log_prob.cpu(), candidates)
+        alive, ended = log_prob > -math.inf, word == EOS
+        if not (alive & ~ended).any():
+            return
+        free = free - (alive & ended).sum(dim=1, keepdim=True)
+        state = select(state, (first + parent).flatten())
+
+
+def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 0.6,
+                max_len: int = 60) -> list[list[Hypothesis]]:
+    """Keep the ``beam`` most probable beginnings at every step.
+
+    A hypothesis that has ended keeps its place, and the others go on with the places that are left. Those compared at
+    one step have the same length, so the length penalty changes nothing on the way: it ranks the hypotheses at the
+    end. ``beam=1`` is :func:`greedy`. The defaults are those of Vaswani et al. 2017, section 6.1.
+
+    Args:
+        model: with ``encode`` and ``decode`` as above (its state as in :func:`select`); set to evaluation mode for
+            the call.
+        source: ids ``(B, T_k)``.
+        beam: how many hypotheses a sentence.
+        alpha: strength of the :func:`length_penalty`; 0 ranks by log-probability.
+        max_len: longest output in tokens; what is unfinished then is ranked with the others.
+
+    Returns:
+        For each sentence at most ``beam`` hypotheses, best score first. A length counts EOS.
+
+    Raises:
+        ValueError: if ``beam`` or ``max_len`` is below 1.
+    """
+    _at_least_one("beam", beam)
+    _at_least_one("max_len", max_len)
+    found: list[list[Hypothesis]] = [[] for _ in range(source.size(0))]
+    ids = torch.empty(source.size(0), beam, 0, dtype=torch.long)
+    with evaluating(model):
+        for parent, word, log_prob, _ in _grow(model, source, beam, max_len):
+            ids = torch.cat([ids.gather(1, parent.unsqueeze(-1).expand_as(ids)), word.unsqueeze(-1)], dim=-1)
+            length = ids.size(-1)
+            complete = ((word == EOS) | (length == max_len)) & (log_prob > -math.inf)
+            for i, k in complete.nonzero().tolist():
+                total = float(log_prob[i, k])
+                found[i].append(Hypothesis(ids[i, k].tolist(), total, total / length_penalty(length, alpha)))
+    return [sorted(hypotheses, key=lambda h: h.score, reverse=True) for hypotheses in found]
+
+
+def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, steps: int = 60,
+              pruned: int = 2, samples: Sequence[Sequence[int]] = ()) -> dict:
+    """The beam search of one sentence as a tree, for :class:`course_utils.widgets.DecodingTree`.
+
+    Args:
+        model, beam, alpha: as for :func:`beam_search`.
+        source: ids ``(T_k,)`` or ``(1, T_k)``.
+        vocab: words of the target.
+        steps: longest output in tokens, the ``max_len`` of the search.
+        pruned: how many of the candidates that just missed the beam to show at each step.
+        samples: further outputs to draw as paths: rows of ids, such as :func:`sample` gives.
+
+    Returns:
+        ``{"nodes": [...], "best": id}``. A node is a dictionary: ``id`` (its place in the list), ``parent`` (an id,
+        ``None`` for the root, which is BOS), ``word``, ``log_prob`` (nats, of the path from the root), ``score``
+        (divided by the length penalty), ``step`` (number of words up to here), ``kept`` (was in the beam),
+        ``finished`` (EOS), ``greedy`` (greedy decoding comes through here), ``sampled`` (how many of the samples
+        do). Outside the beam are the pruned candidates and what greedy decoding and the samples add. ``best`` is
+        where the hypothesis with the best score ends.
+
+    Raises:
+        ValueError: for more than one sentence, or if ``beam`` or ``steps`` is below 1.
+    """
+    _at_least_one("beam", beam)
+    _at_least_one("steps", steps)
+    source = source.unsqueeze(0) if source.dim() == 1 else source
+    if source.dim() != 2 or source.size(0) != 1:
+        raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
+                         f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
+    nodes: list[dict] = []
+    children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
+
+    def add(parent: int | None, word: int, log_prob: float, kept: bool) -> int:
+        step = 0 if parent is None else nodes[parent]["step"] + 1
+        children[parent, word] = len(nodes)
+        nodes.append({
+            "id": len(nodes), "parent": parent, "word": vocab.words[word], "log_prob": log_prob,
+            "score": log_prob / length_penalty(step, alpha), "step": step, "kept": kept, "finished": word == EOS,
+            "greedy": False, "sampled": 0})
+        return len(nodes) - 1
+
+    def follow(ids: Sequence[int]) -> Iterator[dict]:
+        """The nodes of one output, made where the tree does not have them."""
+        ids = [int(i) for i in ids][:steps]
+        ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
+        memory, state = model.encode(source.to(device_of(model)))
+        here, word = children[None, BOS], BOS
+        yield nodes[here]
+        for following in ids:
+            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
+            log_prob = nodes[here]["log_prob"] + float(logits[0, -1].float().log_softmax(dim=-1)[following])
+            there = children.get((here, following))
+            here, word = add(here, following, log_prob, kept=False) if there is None else there, following
+            yield nodes[here]
+
+    places = [add(None, BOS, 0.0, kept=True)]
+    complete = []
+    with evaluating(model):
+        for parent, word, log_prob, candidates in _grow(model, source, beam, steps):
+            size = candidates.size(-1)
+            totals, chosen = candidates.flatten().tolist(), (parent * size + word)[0].tolist()    # places in K * V
+            kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
+            order = candidates.flatten().argsort(descending=True, stable=True)[:beam + pruned].tolist()
+            missed = [c for c in order if c not in kept and totals[c] > -math.inf][:pruned]
+            added = {c: add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
+            places = [added.get(c, -1) for c in chosen]
+            complete += [i for i in map(added.get, kept) if nodes[i]["finished"] or nodes[i]["step"] == steps]
+        for node in follow(greedy(model, source, steps)[0][0].tolist()):
+            node["greedy"] = True
+        for ids in samples:
+            for node in follow(ids):
+                node["sampled"] += 1
+    return {"nodes": nodes, "best": max(complete, key=lambda node: nodes[node]["score"])}
+
+
+def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
+    """Leave only the likely words, and let them share the whole probability again.
+
+    Args:
+        probabilities: ``(…, vocab)``, each row sums to one.
+        top_k: keep that many (Fan et al. 2018).
+        top_p: then keep the smallest set of words whose probability, after ``top_k``, reaches ``top_p``: the
+            *nucleus* (Holtzman et al. 2020, section 3.1).
+
+    Raises:
+        ValueError: for a ``top_k`` below 1 or a ``top_p`` outside (0, 1].
+    """
+    if top_k is not None:
+        _at_least_one("top_k", top_k)
+        likely = probabilities.topk(min(top_k, probabilities.size(-1)), dim=-1)
+        probabilities = torch.zeros_like(probabilities).scatter(-1, likely.indices, likely.values)
+        probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p={top_p}; expected a probability above 0 and up to 1.")
+    if top_p is not None and top_p < 1:
+        ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
+        before = F.pad(ordered.cumsum(dim=-1)[..., :-1], (1, 0))     # what the more likely words have together
+        ordered = ordered.masked_fill(before >= top_p, 0.0)
+        probabilities = torch.zeros_like(probabilities).scatter(-1, order, ordered)
+        probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
+    return probabilities
+
+
+def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: int | None = None,
+           top_p: float | None = None, generator: torch.Generator | None = None, max_len: int = 60) -> Tensor:
+    """Draw every word from the model's distribution until all sentences have ended.
+
+    Args:
+        model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
+        source: ids ``(B, T_k)``; repeat a sentence to get several samples of it.
+        temperature: the logits are divided by it; below 1 likely words get likelier, towards 0 it is :func:`greedy`.
+        top_k, top_p: leave unlikely words out, see :func:`truncate`. Default: all words can be drawn.
+        generator: on the CPU; the same generator gives the same words. Default: PyTorch's own.
+        max_len: longest output in tokens.
+
+    Returns:
+        ids ``(B, T_q)``; after EOS they mean nothing (``Vocab.decode`` stops there).
+
+    Raises:
+        ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, or ``top_p`` is outside
+            (0, 1].
+    """
+    _at_least_one("max_len", max_len)
+    if not temperature > 0:
+        raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
+                         f"time, use greedy.")
+    device = device_of(model)
+    words = []
+    with evaluating(model):
+        memory, state = model.encode(source.to(device))
+        word = torch.full((source.size(0), 1), BOS)
+        done = torch.zeros(source.size(0), 1, dtype=torch.bool)
+        while not done.all() and len(words) < max_len:
+            logits, _, state = model.decode(word.to(device), state, memory)
+            logits = logits[:, -1].float().cpu()                    # (B, vocab)
+            logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
+            word = truncate(logits.softmax(dim=-1), top_k, top_p).multinomial(1, generator=generator)
+            done |= word == EOS
+            words.append(word)
+    return torch.cat(words, dim=1)
+
+
+def _at_least_one(name: str, given: int) -> None:
+    if given < 1:
+        raise ValueError(f"{name}={given}; expected at least 1.")
+
+
 def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
     """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
@@ -71,13 +332,29 @@ def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[l
 
 
 def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab: Vocab, target_vocab: Vocab,
-              max_len: int = 60, batch_size: int = 100) -> list[list[str]]:
-    """Greedy translations of tokenised sentences, in their order."""
+              max_len: int = 60, batch_size: int = 100, beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
+    """Translations of tokenised sentences, in their order: greedy, or the best hypotheses of a beam search.
+
+    Args:
+        model: see :func:`greedy`.
+        sentences: their tokens.
+        source_vocab, target_vocab: their vocabularies.
+        max_len: longest output in tokens.
+        batch_size: sentences at a time.
+        beam, alpha: see :func:`beam_search`; with ``beam=1`` decoding is greedy.
+
+    Raises:
+        ValueError: if ``beam`` or ``max_len`` is below 1.
+    """
+    _at_least_one("beam", beam)
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
-        ids, _ = greedy(model, batch.source, max_len)
-        for i, row in zip(chosen, ids.tolist(), strict=True):
+        if beam == 1:
+            rows = greedy(model, batch.source, max_len)[0].tolist()
+        else:
+            rows = [found[0].ids for found in beam_search(model, batch.source, beam, alpha, max_len)]
+        for i, row in zip(chosen, rows, strict=True):
             translations[i] = target_vocab.decode(row)
     return translations
 

@@ -51,7 +51,8 @@ def code(kind: str, source: str, *tags: str, stdout: str = "", data: dict | None
 def lesson(folder: Path) -> NotebookNode:
     """The notebook; the picture it shows is written to the folder."""
     (folder.parent / "drawing.svg").write_text(DRAWING, encoding="utf-8")
-    widget = '<div class="attention-view" tabindex="0" style="width:300px;height:80px">weights of $x$</div>'
+    style = "width:300px;height:80px"
+    widget = f'<div class="course-widget attention-view" tabindex="0" style="{style}">weights of $x$</div>'
     view = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "abc", "version_major": 2, "version_minor": 0},
         "text/html": widget,

@@ -1,4 +1,8 @@
-"""Greedy decoding, translating many sentences, and reading off what a model attended to."""
+"""Greedy decoding, beam search, sampling, translating many sentences, and reading off what a model attended to."""
+
+import itertools
+import math
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -7,12 +11,33 @@ from torch.nn import functional as F  # noqa: N812
 from torch.testing import assert_close
 
 from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
-from course_utils.decoding import attention_matrices, greedy, translate
+from course_utils.decoding import (
+    Hypothesis,
+    attention_matrices,
+    beam_search,
+    beam_tree,
+    by_length,
+    evaluating,
+    greedy,
+    length_penalty,
+    sample,
+    select,
+    translate,
+    truncate,
+)
 from course_utils.seq2seq import Seq2Seq
 
 SENTENCES = [s.split() for s in ("a b c d e", "b", "c d", "e a d c b a b", "", "d d d", "a e")]
 VOCAB = Vocab([list("abcde")])
 PAIRS = [(source, target) for source, target in zip(SENTENCES, SENTENCES[::-1], strict=True) if source and target]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 class Copier(nn.Module):
@@ -34,9 +59,59 @@ class Copier(nn.Module):
         return F.one_hot(memory[:, place:place + 1], len(VOCAB)) + self.anchor, weights, state + 1
 
 
+class Table(nn.Module):
+    """Next words as in a table: ``{words so far: {word: probability}}``, the same for every source.
+
+    What is not in the table has ended. Its state is everything written so far, ``(B, t)``.
+    """
+
+    def __init__(self, table):
+        super().__init__()
+        self.anchor = nn.Parameter(torch.zeros(1))
+        self.table = {tuple(words): nexts for words, nexts in table.items()}
+
+    def encode(self, source):
+        return source, source.new_zeros(source.size(0), 0)
+
+    def decode(self, target, state, memory):
+        state = torch.cat([state, target], dim=1)
+        logits = torch.full((state.size(0), 1, len(VOCAB)), -math.inf)
+        for i, ids in enumerate(state.tolist()):
+            for word, probability in self.table.get(tuple(VOCAB.words[k] for k in ids[1:]), {"<eos>": 1}).items():
+                logits[i, 0, VOCAB.ids[word]] = math.log(probability)
+        return logits + self.anchor, None, state
+
+
 def make_model(attention="additive", query="previous", dropout=0.0):
     torch.manual_seed(0)
     return Seq2Seq(len(VOCAB), len(VOCAB), 8, 8, attention=attention, query=query, dropout=dropout)
+
+
+MODELS = [(None, "previous", "gru"), (None, "previous", "lstm"), ("additive", "previous", "gru"),
+          ("additive", "previous", "lstm"), ("general", "current", "gru"), ("general", "current", "lstm")]
+every_model = pytest.mark.parametrize(("attention", "query", "cell"), MODELS)
+
+
+def random_model(attention=None, query="previous", cell="gru", vocab=VOCAB, seed=0):
+    """Far from uniform, so that hypotheses differ, and with an end symbol that is likely enough to be written."""
+    torch.manual_seed(seed)
+    model = Seq2Seq(len(vocab), len(vocab), 8, 8, attention=attention, query=query, cell=cell)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    return model
+
+
+def forced(model, source, ids):
+    """Log-probability of each of these words by teacher forcing, one sentence at a time."""
+    with torch.no_grad():
+        logits, _ = model(source, torch.tensor([[BOS, *ids[:-1]]]))
+    return logits[0].log_softmax(dim=-1).gather(1, torch.tensor(ids).unsqueeze(1)).squeeze(1)
+
+
+def to_end(row):
+    """Ids up to the end symbol."""
+    row = row.tolist()
+    return row[:row.index(EOS) + 1] if EOS in row else row
 
 
 def sources(sentences=SENTENCES):
@@ -107,6 +182,369 @@ def test_greedy_keeps_no_graph():
     assert not weights.requires_grad
 
 
+# --- beam search ---------------------------------------------------------------------------------------------------
+
+@every_model
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_beam_of_one_is_greedy(attention, query, cell, alpha):
+    different = set()
+    for seed in range(8):
+        model = random_model(attention, query, cell, seed=seed)
+        ids, _ = greedy(model, sources(), max_len=8)
+        found = beam_search(model, sources(), beam=1, alpha=alpha, max_len=8)
+        assert [[h.ids for h in hypotheses] for hypotheses in found] == [[to_end(row)] for row in ids]
+        different.update(tuple(to_end(row)) for row in ids)
+    assert len(different) > 10
+    assert {len(ids) for ids in different} & set(range(1, 8)), "none of them has ended by itself"
+
+
+@every_model
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_a_beam_as_wide_as_the_tree_finds_what_brute_force_finds(attention, query, cell, alpha):
+    vocab, max_len = Vocab([list("ab")]), 3
+    model = random_model(attention, query, cell, vocab)
+    source = torch.tensor([[4, 5, 4, EOS]])
+    others = [i for i in range(len(vocab)) if i != EOS]
+    everything = [[*words, EOS] for n in range(max_len) for words in itertools.product(others, repeat=n)]
+    everything += map(list, itertools.product(others, repeat=max_len))
+    by_hand = []
+    for ids in everything:
+        log_prob = float(forced(model, source, ids).sum())
+        by_hand.append(Hypothesis(ids, log_prob, log_prob / ((5 + len(ids)) / 6) ** alpha))
+    by_hand.sort(key=lambda h: -h.score)
+    found = beam_search(model, source, beam=len(everything), alpha=alpha, max_len=max_len)[0]
+    assert len(found) == len(everything) == 156
+    assert found[0].ids == by_hand[0].ids
+    assert sum(math.exp(h.log_prob) for h in found) == pytest.approx(1, abs=1e-4)       # no path twice, none missing
+    assert_close([h.score for h in found], [h.score for h in by_hand], atol=1e-4, rtol=0)
+    logs = {tuple(h.ids): h.log_prob for h in found}
+    assert_close([logs[tuple(h.ids)] for h in by_hand], [h.log_prob for h in by_hand], atol=1e-4, rtol=0)
+    if alpha == 0:
+        by_greedy = to_end(greedy(model, source, max_len)[0][0])
+        assert found[0].log_prob >= float(forced(model, source, by_greedy).sum()) - 1e-4
+
+
+@every_model
+def test_scores_are_the_sums_that_teacher_forcing_gives(attention, query, cell):
+    model = random_model(attention, query, cell)
+    for sentence, hypotheses in zip(SENTENCES, beam_search(model, sources(), beam=4, max_len=7), strict=True):
+        assert len({tuple(h.ids) for h in hypotheses}) == 4
+        assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
+        for ids, log_prob, score in hypotheses:
+            assert EOS not in ids[:-1]
+            assert ids[-1] == EOS or len(ids) == 7
+            assert log_prob == pytest.approx(float(forced(model, sources([sentence]), ids).sum()), abs=1e-4)
+            assert score == pytest.approx(log_prob / ((5 + len(ids)) / 6) ** 0.6)
+
+
+@every_model
+def test_a_padded_batch_is_searched_as_its_sentences_are_one_by_one(attention, query, cell):
+    model = random_model(attention, query, cell)
+    together = beam_search(model, sources(), beam=3, max_len=7)
+    for sentence, hypotheses in zip(SENTENCES, together, strict=True):
+        alone = beam_search(model, sources([sentence]), beam=3, max_len=7)[0]
+        assert [h.ids for h in hypotheses] == [h.ids for h in alone]
+        assert_close([h.log_prob for h in hypotheses], [h.log_prob for h in alone], atol=1e-4, rtol=0)
+
+
+# "a" is likelier than "b", but what follows is not: greedy gets 0.6 * 0.4, and "b c" has 0.4 * 0.9
+LOSES = Table({(): {"a": 0.6, "b": 0.4}, ("a",): {"c": 0.4, "d": 0.3, "e": 0.3}, ("b",): {"c": 0.9, "d": 0.1}})
+
+
+def test_where_greedy_loses():
+    source = sources(["a"])
+    assert VOCAB.decode(greedy(LOSES, source)[0][0]) == ["a", "c"]
+    found = beam_search(LOSES, source, beam=2, alpha=0)[0]
+    assert [(VOCAB.decode(h.ids), round(math.exp(h.log_prob), 6)) for h in found] == [
+        (["b", "c"], 0.36), (["a", "c"], 0.24)]
+
+
+def test_who_has_ended_keeps_its_place():
+    """After one word ``<eos>`` takes a place, so only one is left for "a c" and "a d"; and it stays in the result."""
+    model = Table({(): {"a": 0.7, "<eos>": 0.3}, ("a",): {"c": 0.6, "d": 0.4}, ("a", "c"): {"d": 0.5, "e": 0.5}})
+    found = beam_search(model, sources(["a"]), beam=2, alpha=0)[0]
+    assert [VOCAB.decode(h.ids) for h in found] in ([[], ["a", "c", "d"]], [[], ["a", "c", "e"]])
+    assert [round(math.exp(h.log_prob), 6) for h in found] == [0.3, 0.21]
+    found = beam_search(model, sources(["a"]), beam=3, alpha=0)[0]
+    assert sorted(map(VOCAB.decode, (h.ids for h in found))) in ([[], ["a", "c", "d"], ["a", "d"]],
+                                                                [[], ["a", "c", "e"], ["a", "d"]])
+
+
+def test_the_search_stops_when_all_have_ended():
+    model = Copier()
+    beam_search(model, sources(), beam=1)
+    assert model.steps == 8
+
+
+def test_no_more_hypotheses_than_there_are():
+    found = beam_search(LOSES, sources(["a"]), beam=10)[0]
+    assert sorted(round(math.exp(h.log_prob), 6) for h in found) == [0.04, 0.18, 0.18, 0.24, 0.36]
+
+
+def test_the_length_penalty_by_hand():
+    """Equation 14 of Wu et al. 2016: ((5 + |Y|) / 6) ** alpha."""
+    assert length_penalty(7, 1.0) == 2
+    assert length_penalty(13, 0.5) == pytest.approx(math.sqrt(3))
+    assert length_penalty(1, 0.6) == length_penalty(50, 0.0) == 1
+
+
+def test_the_length_penalty_lets_a_longer_sentence_win():
+    model = Table({(): {"<eos>": 0.4, "a": 0.6}, ("a",): {"b": 0.6, "c": 0.4}, ("a", "b"): {"d": 1}})
+    short, long = ([EOS], math.log(0.4)), (VOCAB.encode("abd") + [EOS], math.log(0.36))
+    found = beam_search(model, sources(["a"]), beam=2, alpha=0)[0]
+    assert [h.ids for h in found] == [short[0], long[0]]
+    found = beam_search(model, sources(["a"]), beam=2, alpha=1)[0]
+    assert [h.ids for h in found] == [long[0], short[0]]
+    assert_close([h.score for h in found], [long[1] / (9 / 6), short[1]])         # four words with the end symbol
+
+
+@pytest.mark.parametrize("max_len", [1, 3])
+def test_what_max_len_cuts_off_has_no_end_symbol(max_len):
+    hypotheses = beam_search(Copier(), sources([SENTENCES[0]]), beam=2, max_len=max_len)[0]
+    assert VOCAB.decode(hypotheses[0].ids) == SENTENCES[0][:max_len]
+    assert all(len(h.ids) == max_len for h in hypotheses)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("decode", [beam_search, sample])
+def test_decoders_decode_without_dropout_and_leave_the_mode_as_it_was(decode, training):
+    model = Copier().train(training)
+    decode(model, sources(), max_len=9)
+    assert not any(model.modes)
+    assert model.training == training
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(("decode", "settings", "message"), [
+    (beam_search, {"beam": 0}, "beam=0; expected at least 1"), (beam_search, {"max_len": 0}, "max_len=0"),
+    (greedy, {"max_len": 0}, "max_len=0; expected at least 1"), (sample, {"max_len": 0}, "max_len=0"),
+    (sample, {"temperature": 0}, "temperature=0; expected a number above 0. For the most probable .* greedy"),
+    (sample, {"temperature": -1.0}, "temperature=-1.0"), (sample, {"temperature": math.nan}, "temperature=nan"),
+    (sample, {"top_k": 0}, "top_k=0; expected at least 1"), (sample, {"top_p": 0.0}, "top_p=0.0; expected a prob"),
+    (sample, {"top_p": 1.5}, "top_p=1.5"), (sample, {"top_p": -0.1}, "top_p=-0.1")])
+def test_settings_that_make_no_sense(decode, settings, message):
+    model = make_model().train()
+    with pytest.raises(ValueError, match=message):
+        decode(model, sources(), **settings)
+    assert model.training
+
+
+# --- states --------------------------------------------------------------------------------------------------------
+
+class Cache(NamedTuple):
+    keys: torch.Tensor
+    length: int
+
+
+def test_select_knows_where_the_batch_is():
+    index = torch.tensor([2, 0, 2])
+    first, layers, heads = torch.randn(3, 4), torch.randn(1, 3, 4), torch.randn(3, 2, 5, 4)
+    assert torch.equal(select(first, index), first[[2, 0, 2]])
+    assert torch.equal(select(layers, index), layers[:, [2, 0, 2]])
+    assert torch.equal(select(heads, index), heads[[2, 0, 2]])
+    hidden, cells = select((layers, first), index)
+    assert torch.equal(hidden, layers[:, [2, 0, 2]])
+    assert torch.equal(cells, first[[2, 0, 2]])
+    caches = select([Cache(torch.arange(24.0).view(3, 4, 2), 7), None], index)
+    assert isinstance(caches, list)
+    assert isinstance(caches[0], Cache)
+    assert caches[0].keys[:, 0, 0].tolist() == [16, 0, 16]                  # a NamedTuple: the first of three axes
+    assert (caches[0].length, caches[1]) == (7, None)
+    assert torch.equal(select(torch.arange(24).view(3, 4, 2), index, axis=0)[:, 0, 0], torch.tensor([16, 0, 16]))
+
+
+# --- the tree of a beam search -------------------------------------------------------------------------------------
+
+def ids_of(tree, node):
+    """Ids from the root to a node."""
+    ids = []
+    while tree["nodes"][node]["parent"] is not None:
+        ids.insert(0, VOCAB.ids[tree["nodes"][node]["word"]])
+        node = tree["nodes"][node]["parent"]
+    return ids
+
+
+@every_model
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_tree_is_the_search(attention, query, cell, beam):
+    for seed in range(3):
+        model = random_model(attention, query, cell, seed=seed)
+        source = sources([SENTENCES[0]])
+        tree = beam_tree(model, source, VOCAB, beam, steps=6)
+        nodes = tree["nodes"]
+        found = beam_search(model, source, beam, max_len=6)[0]
+        ends = [node for node in nodes if node["kept"] and (node["finished"] or node["step"] == 6)]
+        ends.sort(key=lambda node: -node["score"])
+        assert [ids_of(tree, node["id"]) for node in ends] == [h.ids for h in found]
+        assert_close([(n["log_prob"], n["score"]) for n in ends], [(h.log_prob, h.score) for h in found])
+        assert tree["best"] == ends[0]["id"]
+        assert (nodes[0]["word"], nodes[0]["step"], nodes[0]["log_prob"]) == ("<bos>", 0, 0.0)
+        assert len({(node["parent"], node["word"]) for node in nodes}) == len(nodes)
+        for i, node in enumerate(nodes):
+            ids = ids_of(tree, i)
+            assert (node["id"], node["step"], node["finished"]) == (i, len(ids), ids[-1:] == [EOS])
+            if i:
+                assert node["parent"] < i
+                assert node["log_prob"] == pytest.approx(float(forced(model, source, ids).sum()), abs=1e-4)
+                assert node["score"] == pytest.approx(node["log_prob"] / length_penalty(len(ids), 0.6))
+                assert node["kept"] <= nodes[node["parent"]]["kept"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_tree_shows_what_just_missed_the_beam(seed):
+    model, source, free = random_model(seed=seed), sources([SENTENCES[0]])[0], 3
+    nodes = beam_tree(model, source, VOCAB, beam=3, steps=5, pruned=2)["nodes"]
+    for step in range(1, 6):
+        column = [node for node in nodes if node["step"] == step]
+        kept = [node["log_prob"] for node in column if node["kept"]]
+        pruned = [node["log_prob"] for node in column if not node["kept"] and not node["greedy"]]
+        assert len(kept) == free
+        assert len(pruned) <= 2
+        assert max(pruned, default=-math.inf) <= min(kept, default=math.inf)
+        free -= sum(node["finished"] for node in column if node["kept"])
+    bare = beam_tree(model, source, VOCAB, beam=3, steps=5, pruned=0)["nodes"]
+    assert all(node["kept"] or node["greedy"] for node in bare)
+    assert len([node for node in bare if node["kept"]]) == len([node for node in nodes if node["kept"]])
+    assert len(bare) < len(nodes)
+
+
+def test_no_more_is_pruned_than_asked_where_the_beam_has_few_places_left():
+    model = Table({(): {"a": 0.7, "<eos>": 0.3}, ("a",): {"b": 0.4, "c": 0.3, "d": 0.2, "e": 0.1}})
+    nodes = beam_tree(model, sources(["a"]), VOCAB, beam=2, pruned=1)["nodes"]
+    assert [(node["word"], node["kept"]) for node in nodes] == [
+        ("<bos>", True), ("a", True), ("<eos>", True), ("b", True), ("c", False), ("<eos>", True)]
+
+
+# the beam keeps "b c" and "b d" with 0.175 each; greedy decoding goes on from "a a" with 0.136
+GIVES_UP = Table({(): {"a": 0.4, "b": 0.35, "c": 0.25}, ("a",): {"a": 0.34, "b": 0.33, "c": 0.33},
+                  ("b",): {"c": 0.5, "d": 0.5}, ("a", "a"): {"b": 0.9, "c": 0.1}})
+
+
+def test_the_greedy_path_is_in_the_tree_even_where_the_beam_gives_it_up():
+    tree = beam_tree(GIVES_UP, sources(["a"]), VOCAB, beam=2, alpha=0, pruned=0)
+    path = [node for node in tree["nodes"] if node["greedy"]]
+    assert [(node["word"], round(math.exp(node["log_prob"]), 4), node["kept"]) for node in path] == [
+        ("<bos>", 1, True), ("a", 0.4, True), ("a", 0.136, False), ("b", 0.1224, False), ("<eos>", 0.1224, False)]
+    assert [a["id"] for a in path[:-1]] == [b["parent"] for b in path[1:]]
+    assert VOCAB.decode(ids_of(tree, tree["best"])) in (["b", "c"], ["b", "d"])
+    with_pruned = beam_tree(GIVES_UP, sources(["a"]), VOCAB, beam=2, alpha=0, pruned=1)
+    again = [node["word"] for node in with_pruned["nodes"] if node["greedy"]]
+    assert again == ["<bos>", "a", "a", "b", "<eos>"]                  # the pruned node is used, not made again
+    assert len({(n["parent"], n["word"]) for n in with_pruned["nodes"]}) == len(with_pruned["nodes"])
+
+
+def test_samples_are_paths_of_the_tree():
+    source = sources(["a"])
+    tree = beam_tree(LOSES, source, VOCAB, beam=1, pruned=0, samples=[
+        torch.tensor([*VOCAB.encode("bd"), EOS, PAD, PAD]), [*VOCAB.encode("bc"), EOS], [*VOCAB.encode("ac"), EOS]])
+    sampled = {tuple(VOCAB.words[k] for k in ids_of(tree, i)): (
+        node["sampled"], round(math.exp(node["log_prob"]), 6), node["kept"]) for i, node in enumerate(tree["nodes"])}
+    assert {words: facts for words, facts in sampled.items() if words[-1:] != ("<eos>",)} == {
+        (): (3, 1, True), ("a",): (1, 0.6, True), ("a", "c"): (1, 0.24, True),
+        ("b",): (2, 0.4, False), ("b", "c"): (1, 0.36, False), ("b", "d"): (1, 0.04, False)}
+    assert [node["sampled"] for node in tree["nodes"] if node["finished"]] == [1, 1, 1]
+    assert VOCAB.decode(ids_of(tree, tree["best"])) == ["a", "c"]          # samples do not change the search
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (1, 1, 5)])
+def test_a_tree_is_of_one_sentence(shape):
+    with pytest.raises(ValueError, match="draws one sentence.*Of a batch, give one row"):
+        beam_tree(make_model(), torch.full(shape, 4), VOCAB)
+    for settings, message in [({"beam": 0}, "beam=0"), ({"steps": 0}, "steps=0")]:
+        with pytest.raises(ValueError, match=message):
+            beam_tree(make_model(), sources(["a"]), VOCAB, **settings)
+
+
+# --- sampling ------------------------------------------------------------------------------------------------------
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@every_model
+@pytest.mark.parametrize("settings", [{"temperature": 1e-6}, {"top_k": 1}, {"top_p": 1e-6}])
+def test_sampling_only_the_likeliest_word_is_greedy(attention, query, cell, settings):
+    model = random_model(attention, query, cell)
+    expected, _ = greedy(model, sources(), max_len=7)
+    drawn = sample(model, sources(), **settings, generator=seeded(), max_len=7)
+    assert list(map(to_end, drawn)) == list(map(to_end, expected))
+
+
+def test_the_same_generator_draws_the_same():
+    model = random_model()
+    draws = [sample(model, sources(), generator=seeded(seed), max_len=7) for seed in (3, 3, 4)]
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    sample(model, sources(), generator=seeded())
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_words_are_drawn_as_often_as_softmax_says(temperature):
+    """Pearson's chi-square for the first word, and for the second where the first is "a"."""
+    drawn = sample(LOSES, sources(["a"]).expand(3000, -1), temperature, generator=seeded(), max_len=2)
+    after_a = drawn[drawn[:, 0] == VOCAB.ids["a"], 1]
+    assert len(after_a) > 1000
+    for words, prefix in [(drawn[:, 0], ()), (after_a, ("a",))]:
+        table = LOSES.table[prefix]
+        shares = torch.tensor(list(table.values())) ** (1 / temperature)     # softmax of log p / temperature
+        expected = shares / shares.sum() * len(words)
+        counts = torch.bincount(words, minlength=len(VOCAB))[VOCAB.encode(list(table))]
+        assert counts.sum() == len(words)
+        chi_square = float(((counts - expected) ** 2 / expected).sum())
+        assert chi_square < 13.8, "with two degrees of freedom, 13.8 or more comes once in a thousand times"
+
+
+PROBABILITIES = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.97, 0.01, 0.01, 0.01]])
+
+
+@pytest.mark.parametrize(("settings", "kept"), [
+    ({}, [{0, 1, 2, 3}, {0, 1, 2, 3}]), ({"top_k": 2}, [{1, 3}, None]), ({"top_k": 9}, [{0, 1, 2, 3}] * 2),
+    ({"top_p": 0.4}, [{1}, {0}]), ({"top_p": 0.41}, [{1, 3}, {0}]), ({"top_p": 0.75}, [{1, 2, 3}, {0}]),
+    ({"top_p": 0.95}, [{0, 1, 2, 3}, {0}]), ({"top_p": 1.0}, [{0, 1, 2, 3}] * 2),
+    ({"top_k": 3, "top_p": 0.77}, [{1, 3}, {0}])])                  # of 0.9: 0.4 and 0.3 are 0.78
+def test_truncate_keeps_the_likely_words_and_their_proportions(settings, kept):
+    rest = truncate(PROBABILITIES, **settings)
+    assert_close(rest.sum(dim=-1), torch.ones(2))
+    for before, after, expected in zip(PROBABILITIES, rest, kept, strict=True):
+        chosen = after.nonzero().flatten()
+        if expected is None:                                                # of equals, one stays
+            assert len(chosen) == 2
+        else:
+            assert set(chosen.tolist()) == expected
+        assert_close(after[chosen], before[chosen] / before[chosen].sum())
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_it():
+    for seed in range(20):
+        probabilities = torch.randn(50, generator=seeded(seed)).mul(2).softmax(dim=-1)
+        for top_p in (0.1, 0.5, 0.9, 0.99):
+            stayed = probabilities[truncate(probabilities, top_p=top_p) > 0]
+            assert stayed.sum() >= top_p - 1e-6
+            assert stayed.sum() - stayed.min() < top_p
+            assert stayed.min() >= probabilities.sort(descending=True).values[len(stayed) - 1]
+
+
+def test_only_what_truncation_leaves_is_drawn():
+    model = random_model()
+    source = sources([SENTENCES[0]]).expand(500, -1)
+    with torch.no_grad():
+        logits, _ = model(source[:1], torch.tensor([[BOS]]))
+    three = set(logits[0, -1].topk(3).indices.tolist())
+    assert set(sample(model, source, 5.0, top_k=3, generator=seeded(), max_len=1).flatten().tolist()) == three
+    assert set(sample(model, source, 5.0, generator=seeded(), max_len=1).flatten().tolist()) > three
+
+
+def test_sampling_stops_when_the_last_sentence_has_ended():
+    model = Copier()
+    ids = sample(model, sources(), temperature=0.01)
+    assert model.steps == 8
+    assert [VOCAB.decode(row) for row in ids] == SENTENCES
+    assert sample(Copier(), sources(), temperature=0.01, max_len=3).shape == (len(SENTENCES), 3)
+
+
 # --- translate -----------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
@@ -125,6 +563,17 @@ def test_translations_are_no_longer_than_asked_and_unknown_words_are_read():
 
 def test_no_sentences_have_no_translations():
     assert translate(Copier(), [], VOCAB, VOCAB) == []
+
+
+@pytest.mark.parametrize("batch_size", [1, 100])
+def test_translations_by_beam_search_are_its_best_hypotheses(batch_size):
+    model = random_model("general", "current")
+    best = [VOCAB.decode(found[0].ids) for found in beam_search(model, sources(), beam=4, alpha=1.0, max_len=9)]
+    settings = {"max_len": 9, "batch_size": batch_size}
+    assert translate(model, SENTENCES, VOCAB, VOCAB, beam=4, alpha=1.0, **settings) == best
+    assert translate(model, SENTENCES, VOCAB, VOCAB, **settings) != best
+    with pytest.raises(ValueError, match="beam=0; expected at least 1"):
+        translate(model, SENTENCES, VOCAB, VOCAB, beam=0)
 
 
 # --- attention matrices --------------------------------------------------------------------------------------------
@@ -155,6 +604,27 @@ def test_matrices_are_read_without_dropout_and_leave_the_mode_as_it_was(training
 def test_a_model_without_attention_has_no_matrices():
     with pytest.raises(ValueError, match="no attention, so there are no weights to read"):
         attention_matrices(make_model(None), PAIRS, VOCAB, VOCAB)
+
+
+def test_sentences_of_similar_length_stand_together():
+    batches = list(by_length(SENTENCES, 3))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(SENTENCES)))
+    assert [[len(SENTENCES[i]) for i in batch] for batch in batches] == [[0, 1, 2], [2, 3, 5], [7]]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_an_interrupted_evaluation_leaves_the_mode_as_it_was(training):
+    model = nn.Dropout().train(training)
+
+    def interrupt():
+        with evaluating(model):
+            assert not model.training
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    assert model.training == training
+    assert torch.is_grad_enabled()
 
 
 def test_the_sources_here_are_padded():

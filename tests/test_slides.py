@@ -4,10 +4,12 @@ import base64
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from synthetic import code, lesson, plot, text
 
+from course_utils import plotting, slides
 from course_utils.notebooks import CourseError, course_root, read
 from course_utils.slides import deck, packaged, page
 from course_utils.widgets import AttentionView
@@ -37,7 +39,7 @@ OUTSIDE = """() => {
       range.selectNodeContents(node);
       measure(e, range.getBoundingClientRect());
     }
-    if (e.matches(".attention-view")) return;
+    if (e.matches(".course-widget")) return;
     if (style.overflowX !== "visible" || style.overflowY !== "visible") {
       if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say(e, "is cut off");
       return;
@@ -141,6 +143,26 @@ def test_code_is_readable_from_the_back_row(lesson_deck):
     assert max(sizes) == 20
 
 
+def test_a_cell_tagged_skip_is_on_the_page_and_on_no_slide(tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(text("subslide", "FOR THE READER", "skip"))
+    assert "FOR THE READER" not in deck(notebook, tmp_path)
+    assert "FOR THE READER" in page(notebook, tmp_path)
+
+
+def test_what_a_stub_says_is_on_the_page_and_not_on_a_slide(tmp_path):
+    notebook = lesson(tmp_path)
+    card = {"text/html": "<div>STUB</div>", "text/plain": "STUB"}
+    notebook.cells += [code("subslide", "def stub(): ...", "exercise", data=card), code("-", "2", stdout="2\n"),
+                       text("-", "Words of an exercise.", "exercise")]
+    on_slides, on_page = deck(notebook, tmp_path), page(notebook, tmp_path)
+    assert "STUB" not in on_slides
+    assert "STUB" in on_page
+    assert "<pre>2\n</pre>" in on_slides
+    assert "Words of an exercise." in on_slides
+    assert on_slides.count('<span class="nf">stub</span>') == 2
+
+
 def test_tokens_are_neither_markup_nor_formulas(lesson_deck):
     assert lesson_deck.locator("pre b").count() == 0
     assert lesson_deck.locator(".attention-view").inner_text() == "weights of $x$"
@@ -152,6 +174,17 @@ def test_widgets_show_their_html_and_hidden_code_stays_hidden(lesson_deck):
     section = lesson_deck.locator("#widget")
     assert section.locator(".attention-view").count() == 1
     assert section.locator(".highlight").count() == 0
+
+
+@pytest.mark.parametrize("make", [deck, page])
+def test_a_shown_figure_keeps_its_text_alternative(browser_page, tmp_path, make):
+    figure, _ = plt.subplots(figsize=(4, 2))
+    notebook = lesson(tmp_path)
+    notebook.cells[:0] = [code("slide", "show(figure, alt)", data=plotting._picture(figure, 'BLEU of <unk> & "the"'))]
+    (tmp_path / "made.html").write_text(make(notebook, tmp_path), encoding="utf-8")
+    browser_page.goto((tmp_path / "made.html").as_uri())
+    assert browser_page.get_by_alt_text('BLEU of <unk> & "the"', exact=True).evaluate("e => e.naturalWidth") >= 400
+    assert browser_page.get_by_text("BLEU of <unk>").count() == 0, "said twice"
 
 
 def test_a_full_slide_shrinks_its_picture_and_an_empty_one_lets_it_grow(lesson_deck):
@@ -257,6 +290,13 @@ def test_a_notebook_without_slides_says_so(tmp_path):
         cell.metadata["slideshow"]["slide_type"] = "skip"
     with pytest.raises(CourseError, match="every slide type is 'skip' or 'notes'"):
         deck(notebook, tmp_path)
+
+
+def test_no_script_inside_the_deck_ends_it_early(tmp_path, monkeypatch):
+    monkeypatch.setattr(slides, "packaged", lambda package, ending: f"x = '{ending}</script>';")
+    html = deck(lesson(tmp_path), tmp_path)
+    scripts = re.findall(r"<script>x = '[^<]*/(.*?)</script>", html)
+    assert scripts == [rf"{name}<\/script>';" for name in ("tex-svg-full.js", "reveal.js", "notes.js")]
 
 
 def test_a_missing_package_says_what_to_type():

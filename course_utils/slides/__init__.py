@@ -2,7 +2,8 @@
 
 reveal.js and MathJax are taken from the installed packages sphinx-revealjs and sphinx-mathjax-offline and written
 into the file. The cells' ``slideshow.slide_type`` and tags say what is shown: cells tagged ``solution`` or ``skip``
-are left out of the slides, the code of cells tagged ``hide-input`` is left out of slides and pages.
+are left out of the slides, and so is the output of cells tagged ``exercise``: all that a stub has to say is that it is
+not written yet. The code of cells tagged ``hide-input`` is left out of slides and pages.
 """
 
 from copy import deepcopy
@@ -57,6 +58,9 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
         CourseError: if no cell is to be shown, or a package is missing.
     """
     shown = _prepared(notebook, folder, without={"solution", "skip"})
+    for cell in shown.cells:
+        if "exercise" in tags(cell) and cell.cell_type == "code":
+            cell.outputs = []
     kinds = [cell.metadata.get("slideshow", {}).get("slide_type", "-") for cell in shown.cells]
     if not set(kinds) - {"notes", "skip"}:
         raise CourseError("no cell of this notebook belongs on a slide: every slide type is 'skip' or 'notes'.")

@@ -2,5 +2,8 @@
 
 from .attention_view import AttentionView
 from .base import strip_widget_state
+from .decoding_tree import DecodingTree
+from .quiz import Question, Quiz
+from .tokenizer_view import TokenizerView
 
-__all__ = ["AttentionView", "strip_widget_state"]
+__all__ = ["AttentionView", "DecodingTree", "Question", "Quiz", "TokenizerView", "strip_widget_state"]

@@ -1,4 +1,4 @@
-"""The still picture of an attention matrix: small, without a script, for places where scripts do not run."""
+"""Still pictures of attention: small, without a script, for places where scripts do not run."""
 
 import io
 from pathlib import Path
@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ..plotting import KEY, MUTED, PAPER, QUERY
 
 LONGEST = 130  # pixels; a longer token is cut
+GREY = (201, 205, 212)  # padding
 ROOM_FOR_TEXT = 15  # pixels between two tokens; with less, the axes are not labelled
 
 
@@ -29,8 +30,26 @@ def _label(text: str, colour: str, font: ImageFont.FreeTypeFont) -> Image.Image:
     return picture
 
 
-def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=()) -> bytes:
+def _colours() -> np.ndarray:
+    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
+
+
+def _png(picture: Image.Image) -> bytes:
+    file = io.BytesIO()
+    picture.quantize(64, dither=Image.Dither.NONE).save(file, "png", optimize=True)
+    return file.getvalue()
+
+
+def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(), padding=((), ())) -> bytes:
     """Draw weights ``[T_q, T_k]`` with their tokens, the colours running from 0 to ``top``.
+
+    Args:
+        weights: the weights of one head.
+        rows: the query tokens.
+        columns: the key tokens.
+        top: the end of the colour scale.
+        alignment: true links ``(row, column)``, outlined.
+        padding: the rows and the columns that are padding, drawn in grey.
 
     Returns:
         A PNG of a few kilobytes (palette colours).
@@ -41,18 +60,22 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=())
         pitch = max(pitch, ROOM_FOR_TEXT)
     font = _font(13)
     labelled = pitch >= ROOM_FOR_TEXT
-    left_labels = [_label(token, QUERY, font) for token in rows] if labelled else []
-    top_labels = [_label(token, KEY, font).rotate(90, expand=True) for token in columns] if labelled else []
+    colours = [[MUTED if k in marked else colour for k in range(size)] for marked, colour, size in
+               zip(padding, (QUERY, KEY), weights.shape, strict=True)]  # fmt: skip
+    left_labels = [_label(*pair, font) for pair in zip(rows, colours[0], strict=True)] if labelled else []
+    top_labels = [_label(*pair, font) for pair in zip(columns, colours[1], strict=True)] if labelled else []
+    top_labels = [label.rotate(90, expand=True) for label in top_labels]
     left = max((label.width for label in left_labels), default=0) + 8
     above = max((label.height for label in top_labels), default=0) + 8
 
-    scale = np.array(matplotlib.colormaps["cividis"].colors) * 255
-    shades = np.clip(weights / top * 256, 0, 255).astype(int)
-    cells = Image.fromarray(scale.round().astype(np.uint8)[shades])
+    shades = _colours()[np.clip(weights / top * 256, 0, 255).astype(int)]
+    shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
+    cells = Image.fromarray(shades)
     cells = cells.resize((n_columns * pitch, n_rows * pitch), Image.Resampling.NEAREST)
 
     end = "1" if top == 1 else f"{top:.3f}"
     note = f"weight: dark 0, bright {end}" + (" · outlined: true alignment" if alignment and labelled else "")
+    note += " · grey: padding" if any(padding) else ""
     small = _font(11)
     width = left + max(cells.width, int(small.getlength(note))) + 8
     picture = Image.new("RGB", (width, above + cells.height + 26), PAPER)
@@ -67,6 +90,26 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=())
         draw.rectangle((x + 1, y + 1, x + pitch - 2, y + pitch - 2), outline="black")
         draw.rectangle((x + 2, y + 2, x + pitch - 3, y + pitch - 3), outline="white", width=2)
     draw.text((left, above + cells.height + 6), note, fill=MUTED, font=small)
-    file = io.BytesIO()
-    picture.quantize(64, dither=Image.Dither.NONE).save(file, "png", optimize=True)
-    return file.getvalue()
+    return _png(picture)
+
+
+def grid_picture(thumbnails: np.ndarray) -> bytes:
+    """Draw every head, ``[layers, heads, rows, columns]`` as positions in the colour scale, one row a layer.
+
+    Returns:
+        A PNG (palette colours).
+    """
+    layers, heads = thumbnails.shape[:2]
+    side = max(16, min(96, 560 // layers, 760 // heads))
+    pitch, left, above = side + 4, 34, 22
+    picture = Image.new("RGB", (left + heads * pitch, above + layers * pitch + 22), PAPER)
+    draw, small = ImageDraw.Draw(picture), _font(11)
+    for layer, head in np.ndindex(layers, heads):
+        tile = Image.fromarray(_colours()[thumbnails[layer, head]]).resize((side, side), Image.Resampling.NEAREST)
+        picture.paste(tile, (left + head * pitch, above + layer * pitch))
+    for layer in range(layers):
+        draw.text((left - 6, above + layer * pitch + side // 2), str(layer), fill=MUTED, font=small, anchor="rm")
+    for head in range(heads):
+        draw.text((left + head * pitch + side // 2, above - 4), str(head), fill=MUTED, font=small, anchor="ms")
+    draw.text((left, above + layers * pitch + 4), "every layer (row) and head (column)", fill=MUTED, font=small)
+    return _png(picture)

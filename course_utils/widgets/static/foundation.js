@@ -6,6 +6,8 @@
 //     new Widget(place, state, tell)   draws `state` into the element `place`; tell(changes) reports what the
 //                                      reader chose
 //     update(state)                    draws another state in place, and reports nothing
+//     answer(content, buffers)         optional: hears the kernel's answer to the constructor's fourth argument,
+//                                      ask(question), which only a running notebook gives
 //     destroy()                        removes the drawing and every listener
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -70,17 +72,18 @@ function colourIndex(value, top) {
   return Math.max(0, Math.min(255, Math.floor((value / top) * 256)));
 }
 
+// The same colours as pixels of a canvas.
+const CIVIDIS_PIXELS = new Uint32Array(
+  Uint8Array.from({ length: 1024 }, (_, k) => (k % 4 < 3 ? CIVIDIS_BYTES[3 * (k >> 2) + (k % 4)] : 255)).buffer);
+
 // Paint a matrix, one canvas pixel per value; CSS makes the pixels larger.
 function paintMatrix(canvas, values, rows, columns, top) {
   canvas.width = columns;
   canvas.height = rows;
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  for (let k = 0; k < rows * columns; k++) {
-    const colour = 3 * colourIndex(values[k], top);
-    image.data.set(CIVIDIS_BYTES.subarray(colour, colour + 3), 4 * k);
-    image.data[4 * k + 3] = 255;
-  }
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let k = 0; k < pixels.length; k++) pixels[k] = CIVIDIS_PIXELS[colourIndex(values[k], top)];
   context.putImageData(image, 0, 0);
 }
 
@@ -89,13 +92,16 @@ function readable(value) {
   return value === 0 || value >= 0.0005 ? value.toFixed(3) : value.toPrecision(2);
 }
 
-// Numbers as they travel: float32 bytes from a kernel, or {peak, uint16} in an exported page, where `uint16` is
-// base64 and 65535 stands for `peak`.
+// Numbers as they travel: float32 bytes from a kernel; in an exported page base64, as {float32} or as
+// {peak, uint16}, where 65535 stands for `peak`.
 function numbers(sent) {
   if (sent instanceof DataView) {
     return new Float32Array(sent.buffer.slice(sent.byteOffset, sent.byteOffset + sent.byteLength));
   }
-  const bytes = Uint8Array.from(atob(sent.uint16), (character) => character.charCodeAt(0));
+  const text = atob(sent.uint16 || sent.float32);
+  const bytes = new Uint8Array(text.length);
+  for (let k = 0; k < text.length; k++) bytes[k] = text.charCodeAt(k);
+  if (sent.float32) return new Float32Array(bytes.buffer);
   return Float32Array.from(new Uint16Array(bytes.buffer), (step) => (step / 65535) * sent.peak);
 }
 
@@ -128,6 +134,46 @@ function answerPointer(node, answer, signal) {
   }, { signal });
 }
 
+// --- a widget ---------------------------------------------------------------------------------------------------
+
+// What a widget can extend: an element of its own, listeners that end with it, keys that stay in it. A subclass
+// has update(state), which keeps `state` as this.state.
+class CourseWidget {
+  constructor(place, state, tell, name, ask) {
+    Object.assign(this, { tell, ask, closing: new AbortController() });
+    this.root = element("div", { class: `course-widget ${name} mathjax_ignore tex2jax_ignore`, role: "group" });
+    place.append(this.root);
+    const { signal } = this.closing;
+    this.root.addEventListener("focusin", (event) => keepFromNotebook(event.target), { signal });
+    answerKeys(this.root, { Escape: () => document.activeElement.blur() }, signal); // back to notebook or slides
+    // other keys are for the widget alone, except those of a presenter's remote control; reveal.js hears no key while
+    // an input has the focus
+    this.root.addEventListener("keydown", (event) => {
+      if (!["PageUp", "PageDown"].includes(event.key)) event.stopPropagation();
+      else if (event.target.matches("input")) event.target.blur();
+    }, { signal });
+    this.update(state);
+  }
+
+  destroy() {
+    this.closing.abort();
+    this.root.remove();
+  }
+
+  // The reader chose something: draw it, and tell the kernel if there is one.
+  choose(changes) {
+    this.update({ ...this.state, ...changes });
+    this.tell(changes);
+  }
+
+  // A button that shows a sign; `label` says in words what it does.
+  button(sign, label, answer) {
+    const button = element("button", { type: "button", text: sign, title: label, "aria-label": label });
+    button.addEventListener("click", answer, { signal: this.closing.signal });
+    return button;
+  }
+}
+
 // --- the two hosts ----------------------------------------------------------------------------------------------
 
 // In a running notebook: an anywidget whose traits are `names`.
@@ -140,11 +186,14 @@ function liveHost(Widget, names) {
         for (const [name, value] of Object.entries(changes)) model.set(name, value);
         cancelAnimationFrame(frame); // a fast pointer sends one message a frame
         frame = requestAnimationFrame(() => model.save_changes());
-      });
+      }, (question) => model.send(question));
       const refresh = () => widget.update(read());
+      const answer = (content, buffers) => widget.answer?.(content, buffers);
       model.on("change", refresh);
+      model.on("msg:custom", answer);
       return () => {
         model.off("change", refresh);
+        model.off("msg:custom", answer);
         widget.destroy();
       };
     },

@@ -3,14 +3,14 @@
 (() => {
   const WIDTH = 1152, HEIGHT = 720; // of a slide: between its margins, from edge to edge
   // Heights below which nothing is shrunk: a plot keeps its shape, a view's tokens must stay readable.
-  const smallest = (picture, height) => (picture.matches(".attention-view") ? 0.9 * height : 220);
+  const smallest = (picture, height) => (picture.matches(".course-widget") ? 0.9 * height : 220);
   const LARGEST_GROWTH = 1.5;
 
   const overflow = (slide) => slide.scrollHeight - HEIGHT;
 
   // plots, drawings and attention views, but not what is inside a view
-  const pictures = (slide) => [...slide.querySelectorAll("img, .attention-view")]
-    .filter((picture) => !picture.parentElement.closest(".attention-view, aside.notes"));
+  const pictures = (slide) => [...slide.querySelectorAll("img, .course-widget")]
+    .filter((picture) => !picture.parentElement.closest(".course-widget, aside.notes"));
 
   const scale = (picture, factor) => { picture.style.zoom = factor; };
 
@@ -55,7 +55,7 @@
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
       slideNumber: "c/t", plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
       // a view with the focus gets every key but those of a presenter's remote control
-      keyboardCondition: (event) => !event.target.closest?.(".attention-view")
+      keyboardCondition: (event) => !event.target.closest?.(".course-widget")
         || ["PageDown", "PageUp"].includes(event.key),
     });
     window.deckReady = true;

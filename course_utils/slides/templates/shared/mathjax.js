@@ -9,7 +9,7 @@ window.MathJax = {
   svg: {fontCache: "local"},
   options: {
     enableMenu: false,
-    ignoreHtmlClass: "attention-view",
+    ignoreHtmlClass: "course-widget",
     skipHtmlTags: ["script", "noscript", "style", "textarea", "pre", "code"],
   },
 };

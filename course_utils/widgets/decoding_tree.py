@@ -1,0 +1,261 @@
+"""The decoding tree: a beam search, one word at a time, with what it kept and what it gave up."""
+
+import io
+import math
+import warnings
+from collections.abc import Mapping
+
+import traitlets
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+from PIL import Image
+
+from ..plotting import BAD, GOOD, INK, MUTED, PAPER
+from .base import CourseWidget, javascript, stylesheet
+
+NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
+
+
+class DecodingTree(CourseWidget):
+    """A beam search as a tree that grows with every step; a column is a step, the most probable path on top.
+
+    Left and right (or the buttons) go through the steps, Home and End to the first and the last; up and down choose
+    a node of the step, as the pointer does; Escape leaves. Python sees the same, and can set it::
+
+        tree = beam_tree(model, source, vocab, beam=4)      # course_utils.decoding
+        view = DecodingTree(tree)
+        view                                    # the last line of a cell shows it
+        view.step = 3                           # three words
+        view.path                               # the words up to the selected node
+
+    Args:
+        tree: ``{"nodes": [...], "best": id}`` as :func:`course_utils.decoding.beam_tree` returns it. ``sampled`` may
+            be missing from the nodes.
+        step: how many words are shown first. Default: all.
+        node: the node selected first. Default: the best hypothesis; before the last step the one that leads.
+        title: a line above the view. Default: none.
+
+    Attributes:
+        step, node, title: two-way; set them from Python, or observe them. The selected node is always one that is
+            shown: a node further on takes the step along, and a smaller step moves the selection.
+        tree: as given; assign another to draw it in place, at its last step.
+
+    Raises:
+        ValueError: for a tree that is not one; says which node and why.
+        traitlets.TraitError: for a step or node that does not exist.
+    """
+
+    _widget = "DecodingTree"
+    _files = "decoding_tree"
+    _names = ("_content", "step", "node", "title")
+    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
+    _css = stylesheet(_files)
+
+    _content = traitlets.Dict().tag(sync=True)  # the tree, each node with its `row` in the column of its step
+    step = traitlets.Int().tag(sync=True)
+    node = traitlets.Int().tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, tree: Mapping, step: int | None = None, node: int | None = None, title: str = ""):
+        content = _content(tree)
+        nodes, last = content["nodes"], _last(content)
+        step = _check_index("step", last if step is None else step, last + 1)
+        node = _check_index("node", _leader(content, step) if node is None else node, len(nodes))
+        super().__init__(_content=content, step=max(step, nodes[node]["step"]), node=node, title=title)
+
+    @property
+    def tree(self) -> dict:
+        """The tree; assign to replace it."""
+        nodes = [{name: value for name, value in node.items() if name != "row"} for node in self._content["nodes"]]
+        return {"nodes": nodes, "best": self._content["best"]}
+
+    @tree.setter
+    def tree(self, tree: Mapping) -> None:
+        content = _content(tree)
+        with self.hold_sync(), self.hold_trait_notifications():
+            self._content = content
+            self.step, self.node = _last(content), content["best"]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The words from the root, which is left out, to the selected node."""
+        return tuple(_words(self._content["nodes"], self.node))
+
+    @traitlets.validate("step")
+    def _step_exists(self, proposal):
+        return _check_index("step", proposal["value"], _last(self._content) + 1)
+
+    @traitlets.validate("node")
+    def _node_exists(self, proposal):
+        return _check_index("node", proposal["value"], len(self._content["nodes"]))
+
+    @traitlets.observe("step")
+    def _selection_is_shown(self, change):
+        if self._content["nodes"][self.node]["step"] > self.step:
+            self.node = _leader(self._content, self.step)
+
+    @traitlets.observe("node")
+    def _step_is_far_enough(self, change):
+        self.step = max(self.step, self._content["nodes"][self.node]["step"])
+
+    def __repr__(self) -> str:
+        return f"DecodingTree(steps={_last(self._content)}, nodes={len(self._content['nodes'])})"
+
+    def figure(self) -> Figure:
+        """The tree as far as it is shown, as a matplotlib figure for print."""
+        return _figure(self._content, self.step)
+
+    def _export_state(self) -> dict:
+        rounded = [node | {name: round(node[name], 9) for name in ("log_prob", "score")}
+                   for node in self._content["nodes"]]
+        return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"nodes": rounded}}
+
+    def _still(self) -> bytes:
+        file = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")
+            self.figure().savefig(file, dpi=100)
+        picture = io.BytesIO()
+        Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(picture, "png", optimize=True)
+        return picture.getvalue()
+
+    def _in_words(self) -> str:
+        nodes, best = self._content["nodes"], self._content["best"]
+        title = f"{self.title}: " if self.title else ""
+        steps = f"{self.step} of {_last(self._content)} steps"
+        lines = [f"{title}beam search, {steps}, {len(nodes)} nodes. Outputs by score:"]
+        for end in _ends(self._content, self.step):
+            marks = [name for name, there in (("best", end == best), ("greedy", nodes[end]["greedy"]),
+                                              ("not in the beam", not nodes[end]["kept"])) if there]
+            lines.append(f"{nodes[end]['score']:.2f} (log p {nodes[end]['log_prob']:.2f}) "
+                         f"{' '.join(_words(nodes, end))}{' · ' if marks else ''}{', '.join(marks)}")
+        return "\n".join(lines)
+
+
+def _content(tree: Mapping) -> dict:
+    """Check a tree, and give every node its row: those of the beam first, then by log-probability."""
+    if not isinstance(tree, Mapping) or not {"nodes", "best"} <= set(tree) or not tree["nodes"]:
+        raise ValueError('the tree is not {"nodes": [...], "best": id} with at least one node; '
+                         "course_utils.decoding.beam_tree(model, source, vocab) makes one.")
+    nodes: list[dict] = []
+    for i, given in enumerate(tree["nodes"]):
+        missing = [name for name in NEEDED if name not in given]
+        if missing:
+            raise ValueError(f"node {i} has no {', '.join(missing)}; a node has {', '.join(NEEDED)}.")
+        if given["id"] != i:
+            raise ValueError(f"node {i} has the id {given['id']!r}; ids count from 0 in the order of the list.")
+        parent = given["parent"]
+        if (parent is None) != (i == 0) or (i > 0 and not 0 <= parent < i):
+            raise ValueError(f"node {i} has the parent {parent!r}; the first node has None, every other one an "
+                             f"earlier node.")
+        step = 0 if i == 0 else nodes[parent]["step"] + 1
+        if given["step"] != step:
+            raise ValueError(f"node {i} is at step {given['step']}, but the path to it has {step} words.")
+        if not (math.isfinite(given["log_prob"]) and math.isfinite(given["score"])):
+            raise ValueError(f"node {i} has log_prob {given['log_prob']} and score {given['score']}; expected "
+                             f"finite numbers.")
+        nodes.append({"sampled": 0} | {name: given[name] for name in (*NEEDED, "sampled") if name in given}
+                     | {"word": str(given["word"])})
+    if not 0 <= tree["best"] < len(nodes):
+        raise ValueError(f"best is {tree['best']!r}, but there are {len(nodes)} nodes: 0 to {len(nodes) - 1}.")
+    used: dict[int, int] = {}
+    for node in sorted(nodes, key=lambda node: (not node["kept"], -node["log_prob"])):
+        node["row"] = used.get(node["step"], 0)
+        used[node["step"]] = node["row"] + 1
+    return {"nodes": nodes, "best": int(tree["best"])}
+
+
+def _last(content: dict) -> int:
+    """The last step."""
+    return max(node["step"] for node in content["nodes"])
+
+
+def _leader(content: dict, step: int) -> int:
+    """The node that a step selects: its first, and at the last step the best hypothesis."""
+    if step == _last(content):
+        return content["best"]
+    return next(node["id"] for node in content["nodes"] if node["step"] == step and node["row"] == 0)
+
+
+def _ends(content: dict, step: int) -> list[int]:
+    """The outputs complete at this step, best score first: leaves of the beam, of greedy decoding, of samples."""
+    nodes = content["nodes"]
+    parents = {node["parent"] for node in nodes}
+    last_of_beam = max(node["step"] for node in nodes if node["kept"])
+    ends = [node for node in nodes if node["step"] <= step and node["id"] not in parents and (
+        node["kept"] and (node["finished"] or node["step"] == last_of_beam) or node["greedy"] or node["sampled"])]
+    return [node["id"] for node in sorted(ends, key=lambda node: -node["score"])]
+
+
+def _words(nodes: list[dict], node: int) -> list[str]:
+    words = []
+    while nodes[node]["parent"] is not None:
+        words.insert(0, nodes[node]["word"])
+        node = nodes[node]["parent"]
+    return words
+
+
+def _check_index(name: str, index: int, size: int) -> int:
+    if not 0 <= index < size:
+        raise traitlets.TraitError(f"{name} is {index}, but there are {size}: 0 to {size - 1}.")
+    return index
+
+
+# --- the still picture ---
+
+PITCH_X, PITCH_Y, WIDTH, HEIGHT = 98, 42, 78, 34  # CSS pixels, as in decoding_tree.js
+
+
+def _figure(content: dict, step: int) -> Figure:
+    nodes, best = content["nodes"], content["best"]
+    shown = [node for node in nodes if node["step"] <= step]
+    winning, here = set(), best if step == _last(content) else None
+    while here is not None:
+        winning.add(here)
+        here = nodes[here]["parent"]
+    across = max(620, PITCH_X * (1 + _last(content)))
+    down = PITCH_Y * (1 + max(node["row"] for node in nodes)) + 40
+    figure = Figure(figsize=(across / 100, down / 100), dpi=100, layout="none", facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(-WIDTH / 2 - 10, across - WIDTH / 2 - 10), ylim=(down - PITCH_Y / 2, -PITCH_Y / 2))
+    axes.set_axis_off()
+
+    def middle(node):
+        return node["step"] * PITCH_X, node["row"] * PITCH_Y
+
+    for node in shown[1:]:
+        (x, y), (u, v) = middle(nodes[node["parent"]]), middle(node)
+        share = math.exp(min(0.0, node["log_prob"] - nodes[node["parent"]]["log_prob"]))
+        colour = GOOD if node["id"] in winning else INK if node["kept"] else "#B6BCC6"
+        axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=colour, linewidth=0.5 + 3 * share, zorder=1)
+        if node["greedy"]:
+            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=PAPER, linewidth=3.4, zorder=1)
+            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=BAD, linewidth=1.6, linestyle=(0, (3, 2)), zorder=1)
+    for node in shown:
+        x, y = middle(node)
+        won = node["id"] in winning
+        axes.add_patch(FancyBboxPatch(
+            (x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, boxstyle="round,pad=0,rounding_size=5", zorder=2,
+            facecolor="#EAF6F1" if won else PAPER, edgecolor=GOOD if won else INK if node["kept"] else MUTED,
+            linewidth=1.8 if won else 1.0, linestyle="-" if node["kept"] else (0, (3, 2))))
+        if node["finished"]:
+            axes.add_patch(FancyBboxPatch(
+                (x - WIDTH / 2 + 3, y - HEIGHT / 2 + 3), WIDTH - 6, HEIGHT - 6, zorder=2, fill=False, linewidth=0.8,
+                boxstyle="round,pad=0,rounding_size=3", edgecolor=GOOD if won else INK if node["kept"] else MUTED))
+        text = {"ha": "center", "va": "center", "zorder": 3, "parse_math": False,
+                "color": INK if node["kept"] else MUTED}
+        word = node["word"] if len(node["word"]) <= 10 else node["word"][:9] + "…"
+        axes.text(x, y - 6, word, fontsize=8.5, fontweight="bold" if node["kept"] else "normal", **text)
+        axes.text(x, y + 8, "" if node["parent"] is None else f"{node['log_prob']:.2f}".replace("-", "−"),
+                  fontsize=7.5, **text)
+        if node["greedy"] and node["parent"] is not None:
+            text["color"] = BAD
+            axes.text(x - WIDTH / 2 + 7, y - HEIGHT / 2 + 7, "g", fontsize=8, fontweight="bold", **text)
+    notes = ["log-probability of the path · dashed: pruned · double: ended · g, red dashes: greedy"]
+    notes += [f"best (green): {' '.join(_words(nodes, best))}"] if winning else []
+    for line, note in enumerate(notes):
+        axes.text(-WIDTH / 2 - 4, down - PITCH_Y / 2 - 30 + 17 * line, note, fontsize=8, color=MUTED, va="center",
+                  parse_math=False)
+    return figure

@@ -1,0 +1,94 @@
+// The heads of one tensor. In an exported page they all stand in the state, save those that were cut; in a running
+// notebook the kernel sends each when it is first wanted.
+
+const KEPT_AT_MOST = 24; // decoded heads; of 512 x 512 weights, 25 MB
+const THUMBNAIL = 48; // pixels, as in Python
+
+class HeadStore {
+  constructor({ shape: [, perLayer, rows, columns], heads, edition, top }, ask) {
+    Object.assign(this, { perLayer, rows, columns, sent: heads, edition, top, ask });
+    this.known = new Map(); // number of a head: its decoded parts, the least recently used first
+    this.asked = new Set();
+    this.thumbnails = new Map();
+  }
+
+  // Whether it is here, or can be asked for.
+  canShow(layer, head) {
+    return Boolean(this.ask) || layer * this.perLayer + head in this.sent;
+  }
+
+  // {weights, queries, keys} of a head, or null if the kernel has to send it first.
+  get(layer, head) {
+    const number = layer * this.perLayer + head;
+    const parts = this.known.get(number) || this.decode(number);
+    if (!parts) {
+      this.question({ head: number });
+      return null;
+    }
+    this.keep(number, parts);
+    return parts;
+  }
+
+  // A head as positions in the colour scale, {values, rows, columns} of at most 48 x 48, or null.
+  thumbnail(layer, head) {
+    const number = layer * this.perLayer + head;
+    if (!this.thumbnails.has(number) && !this.ask) {
+      const parts = this.decode(number);
+      if (parts) this.thumbnails.set(number, pooled(parts.weights, this.rows, this.columns, this.top));
+    }
+    if (!this.thumbnails.has(number)) this.question({ thumbnails: true });
+    return this.thumbnails.get(number) || null;
+  }
+
+  // What the kernel sends: true if it belongs to this tensor.
+  arrive({ edition, parts, ...question }, buffers) {
+    if (edition !== this.edition || !parts) return false;
+    this.asked.delete(JSON.stringify(question));
+    if ("head" in question) {
+      this.keep(question.head, Object.fromEntries(parts.map((name, k) => [name, numbers(buffers[k])])));
+      return true;
+    }
+    const rows = Math.min(this.rows, THUMBNAIL);
+    const columns = Math.min(this.columns, THUMBNAIL);
+    const all = new Uint8Array(buffers[0].buffer, buffers[0].byteOffset, buffers[0].byteLength);
+    for (let k = 0; k * rows * columns < all.length; k++) {
+      this.thumbnails.set(k, { values: all.subarray(k * rows * columns, (k + 1) * rows * columns), rows, columns });
+    }
+    return true;
+  }
+
+  decode(number) {
+    const sent = this.sent[number];
+    return sent && Object.fromEntries(Object.entries(sent).map(([name, values]) => [name, numbers(values)]));
+  }
+
+  keep(number, parts) {
+    this.known.delete(number);
+    this.known.set(number, parts);
+    if (this.known.size > KEPT_AT_MOST) this.known.delete(this.known.keys().next().value);
+  }
+
+  question(question) {
+    const text = JSON.stringify(question);
+    if (!this.ask || this.asked.has(text)) return;
+    this.asked.add(text);
+    this.ask({ ...question, edition: this.edition });
+  }
+}
+
+// A pixel is the largest of the weights it stands for, so that a thin diagonal stays.
+function pooled(weights, rows, columns, top) {
+  const height = Math.min(rows, THUMBNAIL);
+  const width = Math.min(columns, THUMBNAIL);
+  const values = new Uint8Array(height * width);
+  const pixel = (k, size, pixels) => Math.floor(((k + 1) * pixels - 1) / size);
+  const across = Uint16Array.from({ length: columns }, (_, j) => pixel(j, columns, width));
+  for (let i = 0; i < rows; i++) {
+    const start = pixel(i, rows, height) * width;
+    for (let j = 0; j < columns; j++) {
+      const colour = colourIndex(weights[i * columns + j], top);
+      if (colour > values[start + across[j]]) values[start + across[j]] = colour;
+    }
+  }
+  return { values, rows: height, columns: width };
+}

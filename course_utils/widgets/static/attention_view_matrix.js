@@ -1,0 +1,200 @@
+// --- tokens along an axis ---------------------------------------------------------------------------------------
+
+const FONT = "14px system-ui, sans-serif";
+const LONGEST = 120; // CSS pixels; longer tokens end in an ellipsis
+const ROOM_FOR_TEXT = 13; // with less between two tokens, only the selected one is written
+
+// The tokens of one side of the view, "row" or "column". `place(node, index)` puts a node at its position;
+// `answer(index)` is called when the pointer chooses a token.
+class TokenAxis {
+  constructor(view, side, className, pitch, place, answer) {
+    const tokens = side === "row" ? view.rows : view.columns;
+    const all = pitch >= ROOM_FOR_TEXT;
+    Object.assign(this, { view, side, tokens, place, all });
+    const classes = `av-token ${side === "row" ? "av-query" : "av-key"} ${className}`.trim();
+    this.nodes = (all ? tokens : tokens.slice(0, 1)).map((token) => tokenElement(token, classes));
+    this.nodes.forEach((node, index) => {
+      place(node, index);
+      node.classList.toggle("is-tight", all && pitch < 16);
+      if (all) answerPointer(node, () => answer(index), view.closing.signal);
+    });
+    if (all) for (const index of view.padding[side === "row" ? 0 : 1]) this.nodes[index].classList.add("is-padding");
+  }
+
+  // Tokens that take no part between the chosen sentences are faded.
+  showSentences() {
+    if (this.all) this.nodes.forEach((node, k) => node.classList.toggle("is-out", !this.view.takesPart(this.side, k)));
+  }
+
+  show(index) {
+    if (this.current) this.current.classList.remove("is-current");
+    this.current = index === null ? null : this.nodes[this.all ? index : 0];
+    if (!this.all) this.nodes[0].hidden = index === null;
+    if (!this.current) return;
+    this.current.classList.add("is-current");
+    if (!this.all) {
+      showToken(this.current, this.tokens[index]);
+      this.place(this.current, index);
+    }
+  }
+}
+
+// Room for the longest token, at least `least` CSS pixels.
+function labelWidth(tokens, least) {
+  const widths = tokens.slice(0, 600).map((token) => textWidth(visible(token), `bold ${FONT}`) + 12);
+  return Math.ceil(Math.min(LONGEST, Math.max(least, ...widths)));
+}
+
+// Distance between two tokens: as large as fits `room`, no larger than `most`, no smaller than legible text needs
+// up to 40 tokens, and for longer axes as small as one pixel.
+function pitchFor(count, room, most) {
+  const smallest = count <= 40 ? ROOM_FOR_TEXT : 1;
+  return Math.max(smallest, Math.min(most, Math.floor(Math.max(room, smallest === 1 ? 520 : 0) / count)));
+}
+
+// --- the matrix -------------------------------------------------------------------------------------------------
+
+class MatrixDrawing {
+  constructor(view) {
+    this.view = view;
+    const { rows, columns } = view;
+    const pitch = Math.min(pitchFor(rows.length, 285, 40), pitchFor(columns.length, 560, 40));
+    Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
+    const left = labelWidth(rows, 74);
+    const slanted = pitch >= 20; // narrower columns need upright tokens
+    const above = Math.ceil(labelWidth(columns, 34) * (slanted ? 0.71 : 1)) + (slanted ? 14 : 8);
+
+    this.canvas = element("canvas", { class: "av-cells" });
+    this.marks = shape("g", { class: "av-aligned" });
+    this.bands = shape("g");
+    const overlay = shape("svg", { class: "av-overlay", width: this.width, height: this.height, "aria-hidden": "true" });
+    overlay.append(this.marks, this.bands);
+    const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
+    this.out = element("div");
+    this.board = element("div", { class: "av-board" },
+      [this.canvas, ...this.stripes("av-padded", isPadding), this.out, overlay]);
+    this.board.style.cssText = `left:${left}px; top:${above}px; width:${this.width}px; height:${this.height}px`;
+    this.board.classList.toggle("has-grid", pitch >= 12);
+    this.board.style.setProperty("--pitch", `${pitch}px`);
+    answerPointer(this.board, (event) => this.point(event), view.closing.signal);
+
+    const placeRow = (node, i) => {
+      node.style.cssText = `right:calc(100% - ${left - 6}px); top:${above + i * pitch + pitch / 2}px`;
+    };
+    const placeColumn = (node, j) => {
+      node.style.cssText = `left:${left + j * pitch + pitch / 2}px; top:${above - 4}px`;
+    };
+    this.rowAxis = new TokenAxis(view, "row", "", pitch, placeRow, (i) => view.select(i, view.strongestColumn(i)));
+    this.columnAxis = new TokenAxis(view, "column", slanted ? "is-slanted" : "is-upright", pitch, placeColumn,
+      (j) => view.select(view.strongestRow(j), j));
+
+    const overhang = slanted ? Math.ceil(LONGEST * 0.71) : 0; // the last slanted token leans out to the right
+    this.node = element("div", { class: "av-matrix" }, [
+      corner(left, above), this.board, ...this.rowAxis.nodes, ...this.columnAxis.nodes,
+    ]);
+    this.node.style.cssText = `width:${left + this.width + overhang}px; height:${above + this.height + 4}px`;
+  }
+
+  // The pointer chooses the cell below it. A slide show scales the page, so the board is measured as it is now.
+  point(event) {
+    const box = this.board.getBoundingClientRect();
+    const { rows, columns } = this.view;
+    const row = Math.floor(((event.clientY - box.top) / box.height) * rows.length);
+    const column = Math.floor(((event.clientX - box.left) / box.width) * columns.length);
+    this.view.select(clamp(row, rows.length), clamp(column, columns.length));
+  }
+
+  showHead() {
+    const { weights, rows, columns, top, alignment } = this.view;
+    paintMatrix(this.canvas, weights, rows.length, columns.length, top);
+    this.marks.replaceChildren(...alignment.flatMap(([i, j]) => this.outlines(i, j)));
+    this.rowAxis.showSentences();
+    this.columnAxis.showSentences();
+    this.out.replaceChildren(...this.stripes("av-out", (side, k) => !this.view.takesPart(side, k)));
+  }
+
+  // One rectangle over every run of neighbouring rows and columns for which `covers` is true.
+  stripes(className, covers) {
+    const { rows, columns } = this.view;
+    const runs = (side, count) => {
+      const found = [];
+      for (let k = 0; k < count; k++) {
+        if (!covers(side, k)) continue;
+        if (found.at(-1)?.end === k) found.at(-1).end++;
+        else found.push({ start: k, end: k + 1 });
+      }
+      return found;
+    };
+    const stripe = (style) => {
+      const node = element("div", { class: className });
+      node.style.cssText = style;
+      return node;
+    };
+    const share = (part, count) => `${(100 * part) / count}%`;
+    return [
+      ...runs("row", rows.length).map(({ start, end }) => stripe(
+        `left:0; width:100%; top:${share(start, rows.length)}; height:${share(end - start, rows.length)}`)),
+      ...runs("column", columns.length).map(({ start, end }) => stripe(
+        `top:0; height:100%; left:${share(start, columns.length)}; width:${share(end - start, columns.length)}`)),
+    ];
+  }
+
+  // A white line between two dark ones is seen on every colour of the scale.
+  outlines(row, column) {
+    const box = { x: column * this.pitch + 1.5, y: row * this.pitch + 1.5 };
+    box.width = box.height = Math.max(1, this.pitch - 3);
+    box.rx = Math.min(4, this.pitch / 5);
+    return [shape("rect", { ...box, class: "av-halo" }), shape("rect", { ...box, class: "av-outline" })];
+  }
+
+  showCell(cell) {
+    this.rowAxis.show(cell && cell[0]);
+    this.columnAxis.show(cell && cell[1]);
+    if (!cell) return this.bands.replaceChildren();
+    const x = cell[1] * this.pitch;
+    const y = cell[0] * this.pitch;
+    const band = (name, box) => [shape("rect", { class: "av-band-halo", ...box }), shape("rect", { class: name, ...box })];
+    const size = Math.max(this.pitch, 4);
+    this.bands.replaceChildren(
+      ...band("av-row-band", { x: 0, y, width: this.width, height: this.pitch }),
+      ...band("av-column-band", { x, y: 0, width: this.pitch, height: this.height }),
+      ...band("av-cell", { x, y, width: size, height: size }),
+    );
+  }
+
+  legend() {
+    const { view } = this;
+    return [this.scale(), ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.paddingKey(), view.hint("arrows move")];
+  }
+
+  scale() {
+    const bar = element("canvas", { class: "av-ramp", "aria-hidden": "true" });
+    paintMatrix(bar, Float32Array.from({ length: 256 }, (_, k) => k), 1, 256, 255);
+    return scaleWithEnds(bar, this.view.top, "colour");
+  }
+
+  alignmentKey() {
+    const sample = shape("svg", { width: 16, height: 16, class: "av-sample", "aria-hidden": "true" });
+    const box = { x: 2, y: 2, width: 12, height: 12, rx: 3 };
+    sample.append(shape("rect", { ...box, class: "av-halo" }), shape("rect", { ...box, class: "av-outline" }));
+    return element("span", { class: "av-alignment-key" }, [sample, "true alignment"]);
+  }
+}
+
+// The names of the two axes, between them.
+function corner(left, above) {
+  const names = [
+    element("span", { class: "av-key", text: "keys →" }),
+    element("span", { class: "av-query", text: "queries ↓" }),
+  ];
+  const node = element("div", { class: "av-corner", "aria-hidden": "true" }, names);
+  node.style.cssText = `width:${left - 6}px; height:${above - 6}px`;
+  return node;
+}
+
+function scaleWithEnds(picture, top, what) {
+  const end = top === 1 ? "1" : `${readable(top)} (largest)`;
+  return element("span", { class: "av-scale", "aria-label": `weight by ${what}, 0 to ${end}`, role: "img" },
+    ["weight 0 ", picture, ` ${end}`]);
+}
+

@@ -1,0 +1,280 @@
+// The decoding tree: a beam search that grows by one word a step.
+//
+// State: {_content: {nodes, best}, step, node, title}. A node is {id, parent, word, log_prob, score, step, kept,
+// finished, greedy, sampled, row}: columns are steps, and `row` is the place in the column (the beam first, then by
+// log-probability). `node` is the selected one; only nodes up to `step` are shown.
+
+const ROOM = 1060; // CSS pixels for all columns, if they can be made to fit
+const NODE_WIDTHS = [84, 112]; // the narrowest and the widest node
+const NODE_HEIGHT = 34;
+const GAPS = [16, 40]; // between two columns
+const PITCH_Y = 42;
+const LONGEST = 75; // characters of a path in the line above the tree
+const MARGIN = 11; // for badges and rings around the nodes
+
+class DecodingTree extends CourseWidget {
+  constructor(place, state, tell) {
+    super(place, state, tell, "decoding-tree");
+    answerKeys(this.root, {
+      ArrowRight: () => this.go(this.state.step + 1),
+      ArrowLeft: () => this.go(this.state.step - 1),
+      Home: () => this.go(0),
+      End: () => this.go(this.last),
+      ArrowDown: () => this.move(1),
+      ArrowUp: () => this.move(-1),
+    }, this.closing.signal);
+  }
+
+  // Draw `state`: everything if the tree is new, otherwise only what has changed.
+  update(state) {
+    const before = this.state || {};
+    this.state = state;
+    if (before._content !== state._content || before.title !== state.title) this.build();
+    this.show();
+  }
+
+  // --- the tree ---
+
+  // The nodes from the root to this one.
+  path(id) {
+    const nodes = [];
+    for (let at = id; at !== null; at = this.nodes[at].parent) nodes.unshift(this.nodes[at]);
+    return nodes;
+  }
+
+  // What a step selects: the first of its column, and at the last step the best hypothesis.
+  leader(step) {
+    return step === this.last ? this.best : this.columns[step][0].id;
+  }
+
+  // Outputs, best score first: leaves of the beam that have ended or were cut, of greedy decoding and of samples.
+  outputs() {
+    const parents = new Set(this.nodes.map((node) => node.parent));
+    const lastOfBeam = Math.max(...this.nodes.filter((node) => node.kept).map((node) => node.step));
+    const isOutput = (node) => !parents.has(node.id)
+      && ((node.kept && (node.finished || node.step === lastOfBeam)) || node.greedy || node.sampled > 0);
+    return this.nodes.filter(isOutput).sort((a, b) => b.score - a.score);
+  }
+
+  // --- choosing ---
+
+  go(step) {
+    const to = Math.max(0, Math.min(this.last, step));
+    if (to !== this.state.step) this.choose({ step: to, node: this.leader(to) });
+    this.follow();
+  }
+
+  // Up and down in the column of the selected node.
+  move(by) {
+    const { step, row } = this.nodes[this.state.node];
+    const next = this.columns[step][row + by];
+    if (next) this.select(next.id);
+    this.follow();
+  }
+
+  // Select a node; one further on takes the step along.
+  select(id) {
+    if (id === this.state.node) return;
+    this.choose({ node: id, step: Math.max(this.state.step, this.nodes[id].step) });
+  }
+
+  // Scroll the stage, never the page, until the selected node can be seen.
+  follow() {
+    const { offsetLeft: x, offsetTop: y } = this.boxes[this.state.node];
+    const { stage } = this;
+    const within = (now, from, size, room) => Math.max(Math.min(now, from - MARGIN), from + size + MARGIN - room);
+    stage.scrollLeft = within(stage.scrollLeft, x, this.width, stage.clientWidth);
+    stage.scrollTop = within(stage.scrollTop, y, NODE_HEIGHT, stage.clientHeight);
+  }
+
+  // --- building ---
+
+  build() {
+    const { nodes, best } = this.state._content;
+    Object.assign(this, { nodes, best, last: Math.max(...nodes.map((node) => node.step)) });
+    this.columns = Array.from({ length: this.last + 1 }, () => []);
+    for (const node of nodes) this.columns[node.step][node.row] = node;
+
+    const back = () => this.go(this.state.step - 1);
+    const next = () => this.go(this.state.step + 1);
+    this.backward = [this.button("⇤", "to the start", () => this.go(0)), this.button("‹", "a step back", back)];
+    this.forward = [this.button("›", "next step", next), this.button("⇥", "to the end", () => this.go(this.last))];
+    this.count = element("span", { class: "dt-count" });
+    this.readout = element("div", { class: "dt-readout", role: "status", "aria-live": "polite" });
+    this.stage = element("div", { class: "dt-stage", tabindex: 0, role: "application" }, [this.drawing()]);
+    this.stage.setAttribute("aria-roledescription", "decoding tree");
+    keepFromNotebook(this.stage);
+    this.list = element("div", { class: "dt-outputs", role: "group", "aria-label": "Outputs by score" });
+    this.rows = this.outputs().map((node) => this.output(node));
+    this.list.append(...this.rows.map(({ row }) => row));
+
+    const title = this.state.title;
+    this.root.setAttribute("aria-label", title || "Decoding tree");
+    this.root.replaceChildren(
+      element("div", { class: "dt-bar" }, [
+        ...(title ? [element("span", { class: "is-title", text: title })] : []),
+        element("span", { class: "dt-buttons", role: "group", "aria-label": "Steps" },
+          [...this.backward, this.count, ...this.forward]),
+      ]),
+      this.readout, this.stage, this.list, this.legend(),
+    );
+  }
+
+  drawing() {
+    const words = this.nodes.map(({ word }) => textWidth(visible(word), "bold 13px system-ui, sans-serif"));
+    const fit = (size, [least, most]) => Math.floor(Math.max(least, Math.min(most, size)));
+    const share = ROOM / (this.last + 1);
+    this.width = fit(Math.min(Math.max(...words) + 12, share - GAPS[0]), NODE_WIDTHS);
+    this.pitch = this.width + fit(share - this.width, GAPS);
+    const width = MARGIN * 2 + this.last * this.pitch + this.width;
+    const height = MARGIN * 2 + (Math.max(...this.columns.map((column) => column.length)) - 1) * PITCH_Y + NODE_HEIGHT;
+    this.boxes = this.nodes.map((node) => this.box(node));
+    this.edges = this.nodes.map((node) => this.edge(node));
+    const lines = shape("svg", { class: "dt-lines", width, height, "aria-hidden": "true" });
+    // the faint ones first, the winner and the greedy path on top
+    const rank = (id) => (this.nodes[id].greedy ? 2 : 0) + (this.nodes[id].kept ? 1 : 0);
+    const order = this.edges.map((_, id) => id).sort((a, b) => rank(a) - rank(b));
+    lines.append(...order.map((id) => this.edges[id]));
+    const board = element("div", { class: "dt-board" }, [lines, ...this.boxes]);
+    board.style.cssText = `width:${width}px; height:${height}px`;
+    return board;
+  }
+
+  box(node) {
+    const box = element("div", { class: "dt-node" }, [tokenElement(node.word, "dt-word")]);
+    box.style.cssText = `left:${MARGIN + node.step * this.pitch}px; top:${MARGIN + node.row * PITCH_Y}px; width:${this.width}px`;
+    if (node.parent !== null) {
+      box.append(element("span", { class: "dt-numbers" }, [
+        `${percent(this.probability(node))} `, element("b", { text: signed(node.log_prob) }),
+      ]));
+    }
+    if (node.greedy && node.parent !== null) box.append(element("span", { class: "dt-badge dt-greedy", text: "g" }));
+    if (node.sampled && node.parent !== null) {
+      box.append(element("span", { class: "dt-badge dt-sampled", text: `×${node.sampled}` }));
+    }
+    box.classList.toggle("is-kept", node.kept);
+    box.classList.toggle("is-finished", node.finished);
+    box.dataset.node = node.id;
+    answerPointer(box, () => this.select(node.id), this.closing.signal);
+    return box;
+  }
+
+  edge(node) {
+    const edge = shape("g", { class: "dt-edge", "data-node": node.id });
+    if (node.parent === null) return edge;
+    const from = this.nodes[node.parent];
+    const x = MARGIN + from.step * this.pitch + this.width;
+    const u = MARGIN + node.step * this.pitch;
+    const [y, v] = [from, node].map(({ row }) => MARGIN + row * PITCH_Y + NODE_HEIGHT / 2);
+    const d = `M${x},${y} C${(x + u) / 2},${y} ${(x + u) / 2},${v} ${u},${v}`;
+    edge.append(shape("path", { class: "dt-line", d, "stroke-width": (1 + 5 * this.probability(node)).toFixed(2) }));
+    if (node.greedy) edge.append(shape("path", { class: "dt-halo", d }), shape("path", { class: "dt-greedy-line", d }));
+    edge.classList.toggle("is-kept", node.kept);
+    return edge;
+  }
+
+  // Of the word, given the words before it.
+  probability(node) {
+    return node.parent === null ? 1 : Math.exp(node.log_prob - this.nodes[node.parent].log_prob);
+  }
+
+  // One output below the tree; it appears when it is complete.
+  output(node) {
+    const words = this.path(node.id).slice(1).filter(({ finished }) => !finished).map(({ word }) => visible(word));
+    const marks = [
+      ...(node.id === this.best ? ["★ best"] : []),
+      ...(node.greedy ? ["greedy"] : []),
+      ...(node.sampled ? [`sampled ×${node.sampled}`] : []),
+      ...(node.kept || node.sampled ? [] : ["not in the beam"]),
+      ...(node.finished ? [] : ["cut"]),
+    ];
+    const button = element("button", { type: "button", class: "dt-output", title: words.join(" "), "data-node": node.id }, [
+      element("span", { class: "dt-score" }, [element("b", { text: signed(node.score) }), ` = ${division(node)}`]), " ",
+      element("bdi", { class: "dt-sentence", text: words.join(" ") }), " ",
+      element("span", { class: "dt-marks", text: marks.join(" · ") }),
+    ]);
+    button.addEventListener("click", () => this.select(node.id), { signal: this.closing.signal });
+    return { node, row: button };
+  }
+
+  legend() {
+    const sample = (className, text) => element("span", { class: "dt-sample" },
+      [element("span", { class: `dt-swatch ${className}`, "aria-hidden": "true" }), text]);
+    const badge = (className, mark, text) => element("span", { class: "dt-sample" },
+      [element("span", { class: `dt-badge ${className}`, text: mark, "aria-hidden": "true" }), text]);
+    return element("div", { class: "dt-legend" }, [
+      element("span", { text: "62%: p of the word" }), element("span", { text: "−1.93: log p of the path" }),
+      sample("is-kept", "in the beam"), sample("", "pruned"), sample("is-kept is-finished", "ended"),
+      ...(this.nodes.some(({ greedy }) => greedy) ? [badge("dt-greedy", "g", "greedy")] : []),
+      ...(this.nodes.some(({ sampled }) => sampled) ? [badge("dt-sampled", "×2", "sampled")] : []),
+      element("span", { class: "is-hint", text: "← → step · ↑ ↓ node · Esc leaves" }),
+    ]);
+  }
+
+  // --- showing ---
+
+  show() {
+    const { step, node } = this.state;
+    const selected = new Set(this.path(node).map(({ id }) => id));
+    const won = new Set(step === this.last ? this.path(this.best).map(({ id }) => id) : []);
+    for (const { id, step: at } of this.nodes) {
+      for (const drawn of [this.boxes[id], this.edges[id]]) {
+        drawn.classList.toggle("is-hidden", at > step);
+        drawn.classList.toggle("is-on-path", selected.has(id));
+        drawn.classList.toggle("is-best", won.has(id));
+        drawn.classList.toggle("is-current", id === node);
+      }
+    }
+    for (const { node: output, row } of this.rows) {
+      row.classList.toggle("is-hidden", output.step > step);
+      row.classList.toggle("is-best", won.has(output.id));
+      row.setAttribute("aria-pressed", output.id === node);
+    }
+    this.count.textContent = `step ${step} of ${this.last}`;
+    // not `disabled`: that would take the focus, and the next key would go to the notebook
+    for (const button of this.backward) button.setAttribute("aria-disabled", step === 0);
+    for (const button of this.forward) button.setAttribute("aria-disabled", step === this.last);
+    this.read(this.nodes[node]);
+  }
+
+  read(node) {
+    const written = this.path(node.id).slice(0, -1).map(({ word }) => visible(word)).join(" ");
+    const letters = [...written];
+    const seen = letters.length <= LONGEST ? written : `…${letters.slice(-LONGEST).join("")}`; // its end matters
+    const before = element("span", { class: "dt-before", text: seen });
+    const line = element("div", { class: "dt-path" }, [before, " ", tokenElement(node.word, "dt-last")]);
+    const parts = [];
+    if (node.parent !== null) {
+      const p = readable(this.probability(node));
+      const from = signed(this.nodes[node.parent].log_prob);
+      parts.push(
+        `p = ${p}`, `log p = ${from} + log ${p} = ${signed(node.log_prob)}`,
+        `score = ${division(node)} = ${signed(node.score)}`,
+        node.kept ? (node.finished ? "in the beam, ended" : "in the beam") : "not in the beam",
+        ...(node.greedy ? ["greedy"] : []),
+        ...(node.sampled ? [`in ${node.sampled} sample${node.sampled > 1 ? "s" : ""}`] : []),
+        ...(node.id === this.best && this.state.step === this.last ? ["★ best"] : []),
+      );
+    } else {
+      parts.push("the start: nothing is written yet");
+    }
+    this.readout.replaceChildren(line, element("div", { class: "dt-facts", text: parts.join(" · ") }));
+    this.readout.dataset.node = node.id;
+    this.stage.setAttribute("aria-label", `${this.count.textContent}. ${line.textContent}. ${parts.join(", ")}`);
+  }
+}
+
+// Two decimals, with a minus as wide as a plus.
+function signed(value) {
+  return value.toFixed(2).replace("-0.00", "0.00").replace("-", "−");
+}
+
+// The log-probability and the length penalty that the score is made of.
+function division({ log_prob: logProb, score }) {
+  return `${signed(logProb)} / ${(score ? logProb / score : 1).toFixed(2)}`;
+}
+
+function percent(share) {
+  if (share > 0 && share < 0.01) return "<1%";
+  return `${Math.round(100 * share)}%`;
+}

@@ -1,0 +1,246 @@
+"""Attention weights from wherever they come, checked and put into one shape: ``[layers, heads, T_q, T_k]``."""
+
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+AXES = ("layer", "head", "row (query)", "column (key)")
+PADDING = ("<pad>", "[PAD]")
+NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and call it with output_attentions=True.'
+
+
+def read_weights(weights, batch: int | None = None) -> np.ndarray:
+    """Float32 ``[layers, heads, T_q, T_k]`` of what was given, checked.
+
+    Args:
+        weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``, or a sequence with one
+            ``[B, heads, T_q, T_k]`` a layer, as ``transformers`` models return.
+        batch: which example of a batch. If given, a tensor by itself has a batch axis before the heads:
+            ``[B, T_q, T_k]``, ``[B, heads, T_q, T_k]`` or ``[layers, B, heads, T_q, T_k]``.
+
+    Raises:
+        ValueError: for weights that cannot be read so, or are empty, negative or not finite.
+    """
+    if isinstance(weights, (list, tuple)) and any(layer is None or isinstance(layer, tuple) for layer in weights):
+        raise ValueError(_no_tensor(weights))
+    if isinstance(weights, tuple) and not weights:
+        raise ValueError(f"weights are an empty tuple: the model returned no attention. {NO_ATTENTION}")
+    if isinstance(weights, (list, tuple)) and all(hasattr(layer, "shape") for layer in weights):
+        weights = [as_array("weights", layer) for layer in weights]
+        shapes = [layer.shape for layer in weights]
+        for number, shape in enumerate(shapes):
+            if shape != shapes[0]:
+                raise ValueError(
+                    f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
+                )
+        if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
+            return _checked(np.stack([_example(layer, 0, batch) for layer in weights]))
+    weights = as_array("weights", weights)
+    if batch is not None:
+        if not 3 <= weights.ndim <= 5:
+            raise ValueError(
+                f"weights have {weights.ndim} axes, shape {weights.shape}; with batch={batch}, expected [B, T_q, T_k], "
+                "[B, heads, T_q, T_k] or [layers, B, heads, T_q, T_k]."
+            )
+        weights = _example(weights, 1 if weights.ndim == 5 else 0, batch)
+    if not 2 <= weights.ndim <= 4:
+        raise ValueError(
+            f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k] or "
+            "[layers, heads, T_q, T_k]. Of a batch, choose one example with batch=."
+        )
+    return _checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
+
+
+def as_array(name: str, values) -> np.ndarray:
+    """A float32 copy of a tensor (any device and floating type), an array or nested lists."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().to("cpu", torch.float32).numpy()
+    try:
+        return np.array(values, dtype="<f4", order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as an array of numbers: {error}") from None
+
+
+def _no_tensor(weights) -> str:
+    number, layer = next((k, layer) for k, layer in enumerate(weights) if layer is None or isinstance(layer, tuple))
+    if layer is None:
+        return f"weights[{number}] is None: this layer has no attention weights. {NO_ATTENTION}"
+    return f"weights[{number}] is a tuple: generate() returns one tuple of layers a step. Choose a step: weights[0]."
+
+
+def _example(weights: np.ndarray, axis: int, batch: int | None) -> np.ndarray:
+    size = weights.shape[axis]
+    if batch is None and size != 1:
+        raise ValueError(
+            f"the batch axis of the weights has {size} examples, shape {weights.shape}; 1 can be shown. "
+            f"Choose with batch=0 to batch={size - 1}."
+        )
+    if batch is not None and not 0 <= batch < size:
+        raise ValueError(f"batch is {batch}, but the batch axis has {size}: 0 to {size - 1} (shape {weights.shape}).")
+    return weights.take(batch or 0, axis=axis)
+
+
+def _checked(weights: np.ndarray) -> np.ndarray:
+    for axis, size in zip(AXES, weights.shape, strict=True):
+        if size == 0:
+            raise ValueError(f"weights have no {axis}: shape {weights.shape}. There is nothing to show.")
+    _reject(weights, ~np.isfinite(weights), "expected finite numbers; is a row fully masked before the softmax?")
+    _reject(weights, weights < 0, "expected weights from 0 to 1: give what the softmax returns, not the scores.")
+    return weights
+
+
+def _reject(weights: np.ndarray, bad: np.ndarray, advice: str) -> None:
+    if bad.any():
+        place = tuple(int(k) for k in np.argwhere(bad)[0])
+        spoken = ", ".join(f"{axis} {k}" for axis, k in zip(AXES, place, strict=True))
+        raise ValueError(f"weights are {weights[place]} at {spoken} ({bad.sum()} such values); {advice}")
+
+
+def warn_of_odd_rows(weights: np.ndarray, stacklevel: int) -> None:
+    """Warn once if rows sum neither to one nor to zero; ``stacklevel`` counts from the caller."""
+    sums = weights.sum(axis=-1, dtype=np.float64)
+    # bfloat16 keeps 8 bits, so a row of such weights may be off by some thousandths
+    odd = np.argwhere((np.abs(sums - 1) > 0.02) & (sums != 0))
+    if len(odd):
+        layer, head, row = odd[0]
+        message = f"{len(odd)} of {sums.size} rows do not sum to one: row {row} (layer {layer}, head {head}) sums to "
+        message += f"{sums[layer, head, row]:.3g}. Is the softmax over the keys, the last axis?"
+        warnings.warn(message, stacklevel=stacklevel + 1)
+
+
+def read_tokens(weights: np.ndarray, rows, columns) -> tuple[list[str], list[str]]:
+    """The tokens of both axes; without columns, the rows are both.
+
+    Raises:
+        ValueError: if they do not fit the weights.
+    """
+    rows = [str(token) for token in rows]
+    own = columns is not None
+    columns = [str(token) for token in columns] if own else rows
+    for name, axis, tokens in (("rows", 2, rows), ("columns", 3, columns)):
+        if len(tokens) != weights.shape[axis]:
+            said = f"{len(tokens)} tokens in {name}"
+            if name == "columns" and not own:
+                said = f"columns are the {len(rows)} tokens in rows (no columns were given)"
+            raise ValueError(
+                f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape {weights.shape} is "
+                f"[layers, heads, T_q, T_k]. Rows are queries (target), columns are keys (source)."
+            )
+    return rows, columns
+
+
+def read_links(alignment, rows: Sequence[str], columns: Sequence[str]) -> list[list[int]]:
+    """True links ``[row, column]``, in order."""
+    links = sorted((int(i), int(j)) for i, j in (() if alignment is None else alignment))
+    for i, j in links:
+        if not (0 <= i < len(rows) and 0 <= j < len(columns)):
+            raise ValueError(
+                f"alignment has ({i}, {j}), outside {len(rows)} rows and {len(columns)} columns. "
+                "Links are (row, column) = (target position, source position), from 0."
+            )
+    return [list(link) for link in links]
+
+
+def read_segments(segments, rows: Sequence[str], columns: Sequence[str]) -> list[int]:
+    """For each token 0 (sentence A) or 1 (sentence B); empty if not given."""
+    if segments is None:
+        return []
+    if rows != columns:
+        raise ValueError(
+            "segments say which tokens belong to sentence A and B, so rows and columns must be the same tokens: "
+            f"there are {len(rows)} rows and {len(columns)} columns."
+        )
+    segments = [int(segment) for segment in segments]
+    if len(segments) != len(rows) or not {0, 1}.issuperset(segments):
+        raise ValueError(
+            f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or 1 a token."
+        )
+    return segments
+
+
+def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[list[int]]:
+    """The positions that are padding, of rows and of columns.
+
+    Args:
+        padding: ``[T_k]``, true where a key is padding; in self-attention where a query is, too. ``None``: the
+            tokens that are called so.
+    """
+    called = [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)]
+    if padding is None:
+        return called
+    marks = [bool(mark) for mark in padding]
+    if len(marks) != len(columns):
+        raise ValueError(
+            f"padding has {len(marks)} entries, but there are {len(columns)} columns (keys); expected one a key, "
+            "true where the key is padding (the opposite of a tokenizer's attention_mask)."
+        )
+    marked = [k for k, mark in enumerate(marks) if mark]
+    return [marked if rows == columns else called[0], marked]
+
+
+def read_queries_and_keys(weights: np.ndarray, queries, keys) -> tuple[np.ndarray, np.ndarray] | None:
+    """Float32 ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, or ``None`` if neither is given.
+
+    Raises:
+        ValueError: if only one is given, an axis does not fit, or the softmax of their products, divided by the
+            root of ``d``, over the keys whose weight is not zero, is not what the weights are (by more than 0.02).
+    """
+    if queries is None and keys is None:
+        return None
+    if queries is None or keys is None:
+        raise ValueError("queries and keys belong together: give both, or neither.")
+    pair = []
+    for name, values, size in (("queries", queries, weights.shape[2]), ("keys", keys, weights.shape[3])):
+        values = as_array(name, values)
+        if 2 <= values.ndim <= 4:
+            values = values.reshape((1,) * (4 - values.ndim) + values.shape)
+        if values.ndim != 4:
+            raise ValueError(f"{name} have {values.ndim} axes, shape {values.shape}; expected [layers, heads, T, d].")
+        wanted = (*weights.shape[:2], size)
+        for axis, had, need in zip(("layers", "heads", "tokens"), values.shape, wanted, strict=False):
+            if had != need:
+                raise ValueError(
+                    f"{name} have {had} {axis}, the weights have {need}: shapes {values.shape} and {weights.shape}."
+                )
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} are not all finite numbers.")
+        pair.append(values)
+    if pair[0].shape[3] != pair[1].shape[3]:
+        raise ValueError(
+            f"queries have d = {pair[0].shape[3]}, keys have d = {pair[1].shape[3]}: their product needs the same."
+        )
+    _must_explain(weights, *pair)
+    return pair[0], pair[1]
+
+
+def _must_explain(weights: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> None:
+    for layer, head in np.ndindex(weights.shape[:2]):
+        shown = weights[layer, head]
+        scores = queries[layer, head].astype(np.float64) @ keys[layer, head].T / math.sqrt(queries.shape[3])
+        scores[shown == 0] = -np.inf
+        open_rows = np.isfinite(scores).any(axis=1)  # others are fully masked
+        share = np.zeros_like(scores)
+        share[open_rows] = np.exp(scores[open_rows] - scores[open_rows].max(axis=1, keepdims=True))
+        share[open_rows] /= share[open_rows].sum(axis=1, keepdims=True)
+        row, column = np.unravel_index(np.abs(share - shown).argmax(), shown.shape)
+        if abs(share[row, column] - shown[row, column]) > 0.02:
+            raise ValueError(
+                f"queries and keys do not give these weights: at layer {layer}, head {head}, row {row}, "
+                f"column {column} softmax(q·k/√d) is {share[row, column]:.3f}, the weight is {shown[row, column]:.3f}. "
+                "Give them as they meet, after the split into heads and any rotation; a bias cannot be shown."
+            )
+
+
+def thumbnails(weights: np.ndarray, top: float, size: int) -> np.ndarray:
+    """Every head as a small picture, uint8 ``[layers, heads, ≤ size, ≤ size]``: positions in the colour scale.
+
+    A pixel is the largest of the weights it stands for, so that a thin diagonal stays.
+    """
+    for axis in (2, 3):
+        length = weights.shape[axis]
+        pixels = min(size, length)
+        weights = np.maximum.reduceat(weights, np.arange(pixels) * length // pixels, axis=axis)
+    return np.minimum(weights / top * 256, 255).astype(np.uint8)

@@ -1,0 +1,585 @@
+"""The quiz and the tokenizer view in a real browser: exported pages, a deck, JupyterLab and Notebook, no network."""
+
+import json
+import random
+import re
+
+import pytest
+from nbformat.v4 import new_code_cell, new_output
+from synthetic import code, lesson, text
+from test_attention_view_browser import jupyter, save  # noqa: F401
+from test_slides import OUTSIDE, open_deck
+
+from course_utils.slides import deck
+from course_utils.widgets import Question, Quiz, TokenizerView
+from course_utils.widgets.base import javascript, stylesheet
+from course_utils.widgets.tokenizer_view import END, _segment
+
+MERGES = (("l", "o"), ("lo", "w"), ("e", "r</w>"), ("e", "s"), ("es", "t</w>"), ("low", "er</w>"))
+SUM = Question("What does `softmax` return?", [
+    ("Scores.", "No. Scores go in.", False),
+    ("Weights that sum to one.", "Right. Each is positive, and a number added to all scores changes nothing.", True),
+    ("A mask.", "No. " + "A mask is given to it. " * 12, False),
+])  # fmt: skip
+MASK = Question("Where does the mask work?", [("Before the softmax.", "Right.", True), ("After it.", "No.", False)])
+LAST = Question("Who asks?", [("The key.", "No.", False), ("The query.", "Right.", True)])
+
+
+def quiz(**changes):
+    return Quiz(**{"questions": [SUM, MASK, LAST], **changes})
+
+
+@pytest.fixture
+def show(browser_page, tmp_path):
+    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
+
+    def _show(*parts, page=browser_page):
+        file = tmp_path / "page.html"
+        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
+        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
+        page.goto(file.as_uri())
+        return page
+
+    yield _show
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
+
+
+HEARD = "<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>"
+
+
+def mounted(show, name, files, state):
+    """A page with one widget that can be reached as ``shown``; what it tells is kept in ``told``."""
+    page = show(f"<style>{stylesheet(files)}</style><main></main>")
+    page.add_script_tag(content=f"""{javascript(files)}
+      var told = [], state = {json.dumps(state)};
+      var shown = new {name}(document.querySelector("main"), state, (changes) => told.push(changes));""")
+    return page
+
+
+def destroyed(page, controls):
+    """Destroy ``shown``; its old nodes must be gone and deaf."""
+    page.evaluate("nodes = [...document.querySelectorAll('main *')]; shown.destroy(); told = []")
+    assert page.locator("main").inner_html() == ""
+    page.evaluate("""(keys) => {
+      for (const node of nodes) {
+        for (const key of keys) node.dispatchEvent(new KeyboardEvent("keydown", {key}));
+        for (const type of ["input", "change", "click"]) node.dispatchEvent(new Event(type));
+      }
+    }""", controls)
+    return page.evaluate("told")
+
+
+# --- the quiz ---
+
+
+def seen(page):
+    """What can be seen of the quiz: question, choices, marked choices, explanation."""
+    return page.locator(".quiz").first.evaluate("""(quiz) => {
+      const texts = (path) => [...quiz.querySelectorAll(path)]
+        .filter((node) => getComputedStyle(node).visibility === "visible").map((node) => node.textContent);
+      return [texts("legend"), texts(".qz-text"), texts(".qz-choice .qz-mark"), texts(".qz-why")];
+    }""")
+
+
+def test_a_question_shows_its_choices_and_no_explanation(show):
+    page = show(quiz(title="Attention"))
+    choices = ["Scores.", "Weights that sum to one.", "A mask."]
+    assert seen(page) == [["What does softmax return?"], choices, [], []]
+    assert page.locator(".is-title").inner_text() == "Attention"
+    assert page.get_by_text("question 1 of 3").is_visible()
+    assert page.locator("input:checked").count() == 0
+    assert page.locator("code").first.text_content() == "softmax"
+
+
+def test_a_choice_is_explained_and_can_be_changed(show):
+    page = show(quiz())
+    page.locator(".qz-choice").nth(0).click()
+    assert seen(page)[2:] == [["✗"], ["✗ No. Scores go in."]]
+    page.get_by_text("Weights that sum to one.").click()
+    assert seen(page)[2:] == [["✓"], [f"✓ {SUM.choices[1][1]}"]]
+    colours = page.locator(".qz-choice").evaluate_all("nodes => nodes.map(n => getComputedStyle(n).borderTopColor)")
+    assert colours[1] == "rgb(27, 127, 92)"
+    assert colours[0] == colours[2] != colours[1]
+
+
+def test_keys_of_the_quiz(show):
+    page = show(HEARD, quiz())
+    page.get_by_role("radio").first.focus()
+    focused = "document.activeElement.parentNode.textContent"
+    for key, choice, mark in [("2", "Weights", "✓"), ("ArrowDown", "A mask", "✗"), ("ArrowUp", "Weights", "✓"),
+                              ("1", "Scores", "✗"), ("9", "Scores", "✗")]:  # fmt: skip
+        page.keyboard.press(key)
+        assert seen(page)[2] == [mark], key
+        assert choice in page.locator("label:has(:checked)").inner_text()
+        assert choice in page.evaluate(focused)
+    for key, asks in [("ArrowLeft", SUM), ("ArrowRight", MASK), ("ArrowRight", LAST), ("ArrowRight", LAST),
+                      ("ArrowLeft", MASK)]:  # fmt: skip
+        page.keyboard.press(key)
+        assert seen(page)[0] == [asks.asks.replace("`", "")], key
+    assert "Before the softmax." in page.evaluate(focused)
+    page.keyboard.press("Space")
+    assert seen(page)[3] == ["✓ Right."]
+    page.keyboard.press("ArrowLeft")
+    assert seen(page)[2:] == [["✗"], ["✗ No. Scores go in."]]  # what was chosen is still chosen
+    assert "Scores." in page.evaluate(focused)
+    send = "document.querySelector('.quiz form').dispatchEvent(new SubmitEvent('submit', { cancelable: true }))"
+    assert page.evaluate(send) is False  # in some browsers Enter would send the form, and so leave the page
+    page.keyboard.press("n")  # means nothing here, and must not turn a slide
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement === document.body")
+    assert page.evaluate("heard") == []
+
+
+def test_buttons_turn_and_stop_at_the_ends(show):
+    page = show(quiz())
+    back, following = (page.get_by_role("button", name=f"{name} question") for name in ("previous", "next"))
+    assert [b.get_attribute("aria-disabled") for b in (back, following)] == ["true", "false"]
+    back.click(force=True)
+    assert seen(page)[0] == ["What does softmax return?"]
+    for _ in range(3):
+        following.click(force=True)
+    assert page.get_by_text("question 3 of 3").is_visible()
+    assert [b.get_attribute("aria-disabled") for b in (back, following)] == ["false", "true"]
+    page.keyboard.press("2")  # also where no choice has the focus
+    assert seen(page)[3] == ["✓ Right."]
+
+
+def test_one_question_needs_no_buttons(show):
+    page = show(quiz(questions=[SUM]))
+    assert page.locator(".quiz button").count() == 0
+    assert "question" not in page.locator(".is-hint").inner_text()
+
+
+def test_a_screen_reader_hears_question_choices_and_explanation(show):
+    page = show(quiz())
+    page.get_by_role("radio", name="Scores.").check()
+    tree = page.locator(".quiz").aria_snapshot()
+    for line in (
+        'group "Quiz"', 'radiogroup "What does softmax return?"', 'radio "1 Scores. wrong" [checked]', "status:",
+        'img "wrong"', "No. Scores go in.", 'button "next question"',
+    ):  # fmt: skip
+        assert line.replace("1 ", "") in tree.replace("1 ", ""), tree
+    for hidden in ("Where does the mask work?", "Each is positive", "The query."):
+        assert hidden not in tree
+
+
+def test_focus_is_seen_and_every_control_is_reached(show):
+    page = show(quiz(), TokenizerView("lower", MERGES))
+    reached = []
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        kind, outline = page.evaluate("""[document.activeElement.type || document.activeElement.className,
+                                          getComputedStyle(document.activeElement).outlineWidth]""")
+        assert outline == "3px"
+        reached.append(kind)
+    buttons = ["button"] * 2
+    assert reached == [*buttons, "radio", "text", *buttons, "range", *buttons, "tv-stage"]
+
+
+def test_the_quiz_has_one_size_that_fits_a_slide(show):
+    page = show(quiz())
+    box = page.locator(".quiz").bounding_box()
+    assert box["width"] <= 1100
+    assert box["height"] <= 520
+    for number in (3, 2, 1):
+        page.locator(".quiz").get_by_role("radio").first.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press(str(number))
+        assert page.locator(".quiz").bounding_box() == box
+    lowest = "nodes => Math.max(...nodes.map(n => n.getBoundingClientRect().bottom))"
+    assert page.locator(".qz-question, .qz-why, .qz-choice").evaluate_all(lowest) < box["y"] + box["height"]
+
+
+def test_two_quizzes_on_a_page_are_strangers(show):
+    page = show(quiz(), quiz(), quiz(question=2))
+    roots = page.locator(".quiz")
+    roots.nth(0).get_by_role("radio").nth(0).check()
+    roots.nth(1).get_by_role("radio").nth(1).check()
+    assert [roots.nth(k).locator("input:checked").count() for k in range(3)] == [1, 1, 0]
+    assert roots.nth(2).get_by_text("question 3 of 3").is_visible()
+    assert page.evaluate("[typeof Quiz, typeof CourseWidget]") == ["undefined"] * 2
+
+
+STRANGE = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"quotes'&amp;`<b>`", "`", "שלום"]
+
+
+def test_strange_texts_are_text(show, browser_page):
+    alarms = []
+    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+    choices = [(text, STRANGE[1 - k], k == 1) for k, text in enumerate(STRANGE)]
+    page = show(quiz(questions=[Question(STRANGE[1], choices)], title=STRANGE[0]))
+    page.keyboard.press("Tab")
+    page.keyboard.press("1")
+    asks, texts, _, whys = seen(page)
+    assert (asks, whys) == ([STRANGE[1]], [f"✗ {STRANGE[1]}"])
+    assert texts == [text.replace("`<b>`", "<b>") for text in STRANGE]
+    assert page.locator(".quiz :is(img, script, b)").count() == 0
+    assert page.locator(".quiz code").all_text_contents() == ["<b>", "<b>"]
+    assert alarms == []
+
+
+def test_without_scripts_choices_unfold(show, open_page):
+    page = show(quiz(title="Attention"), page=open_page(java_script_enabled=False))
+    assert page.locator("details").count() == 7
+    why = page.get_by_text("✗ No. Scores go in.")
+    assert not why.is_visible()
+    page.locator("summary", has_text="Scores.").click()
+    assert why.is_visible()
+    assert page.locator("strong").all_inner_texts()[:2] == ["Attention", "1. What does softmax return?"]
+
+
+def test_paper_gets_all_questions_and_no_answer(show):
+    page = show(quiz())
+    page.emulate_media(media="print")
+    assert seen(page)[0] == [q.asks.replace("`", "") for q in (SUM, MASK, LAST)]
+    assert seen(page)[2:] == [[], []]
+
+
+QUIZ = {"_questions": [[q.asks, [list(c) for c in q.choices]] for q in (SUM, MASK)], "question": 0, "title": ""}
+
+
+def test_the_quiz_tells_where_it_is_and_nothing_else(show):
+    page = mounted(show, "Quiz", "quiz", QUIZ)
+    page.get_by_role("radio").nth(1).check()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("told") == [{"question": 1}]
+    page.evaluate("told = []; shown.update({...state, question: 0})")
+    assert seen(page)[2] == ["✓"]
+    assert page.evaluate("told") == []
+    assert page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]") == [0, 0, ""]
+    page.evaluate("shown.update({...state, _questions: state._questions.slice(1)})")
+    assert seen(page)[:3] == [["Where does the mask work?"], ["Before the softmax.", "After it."], []]
+    assert destroyed(page, ["ArrowRight", "1"]) == []
+
+
+# --- the tokenizer view ---
+
+
+def pieces(page):
+    """The pieces on the screen, word by word, written as in Python."""
+    words = page.locator(".tv-word").evaluate_all(
+        "words => words.map(word => [...word.querySelectorAll('.tv-piece')].map(piece => piece.textContent))"
+    )
+    return [[piece.removesuffix("·") + END * piece.endswith("·") for piece in word] for word in words]
+
+
+def readout(page):
+    return page.locator(".tv-readout").first.inner_text()
+
+
+def test_the_last_step_is_shown_with_its_merge(show):
+    page = show(TokenizerView("lower slowest", MERGES, title="Pieces"))
+    assert pieces(page) == [["lower</w>"], ["s", "low", "est</w>"]]
+    assert readout(page) == "4 pieces. Merge 6 of 6: low + er· → lower·. No learnt pair is left."
+    assert page.locator(".is-merged").all_text_contents() == ["lower·"]
+    assert page.locator(".is-merged .tv-half").all_text_contents() == ["low", "er·"]
+    assert page.get_by_text("step 6 of 6").is_visible()
+    assert page.locator(".tv-used li").all_inner_texts() == [
+        "1 l + o", "2 lo + w", "3 e + r·", "4 e + s", "5 es + t·", "6 low + er·",
+    ]  # fmt: skip
+    assert page.locator(".tv-end").first.get_attribute("title") == "end of a word, written </w>"
+
+
+def test_keys_and_buttons_step_as_python_does(show):
+    view = TokenizerView("lower slowest", MERGES)
+    page = show(HEARD, view)
+    stage = page.locator(".tv-stage")
+    stage.focus()
+    for key, step in [("ArrowRight", 6), ("ArrowLeft", 5), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1),
+                      ("End", 6)]:  # fmt: skip
+        page.keyboard.press(key)
+        view.step = step
+        assert [piece for word in pieces(page) for piece in word] == list(view.pieces), key
+        assert page.locator(".tv-count").inner_text() == f"step {step} of 6"
+    page.get_by_role("slider").focus()
+    for key, step in [("ArrowLeft", 5), ("ArrowDown", 4), ("Home", 0), ("ArrowUp", 1)]:
+        page.keyboard.press(key)
+        assert page.locator(".tv-count").inner_text() == f"step {step} of 6", key
+        assert page.get_by_role("slider").input_value() == str(step)
+    for name, step in [("all merges", 6), ("one merge back", 5), ("characters", 0), ("next merge", 1)]:
+        page.get_by_role("button", name=name).click()
+        assert page.locator(".tv-count").inner_text() == f"step {step} of 6", name
+    assert readout(page) == "10 pieces. Merge 1 of 6: l + o → lo at 2 places."
+    page.locator(".tv-used button").nth(2).click()
+    assert readout(page).startswith("7 pieces. Merge 3 of 6: e + r· → er·.")
+    assert page.locator(".tv-used .is-done").count() == 3
+    assert page.locator("[aria-current=step]").inner_text() == "3 e + r·"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement === document.body")
+    assert page.evaluate("heard") == []
+
+
+def test_typing_shows_the_pieces_at_once(show):
+    page = show(HEARD, TokenizerView("low", MERGES, step=0))
+    field = page.get_by_role("textbox", name="text to split")
+    field.press("End")
+    page.keyboard.type("est x")
+    assert pieces(page) == [["low", "est</w>"], ["x</w>"]]
+    assert page.locator(".tv-count").inner_text() == "step 4 of 4"
+    page.keyboard.press("ArrowLeft")  # moves in the text, not through the steps
+    page.keyboard.type("no ")
+    assert field.input_value() == "lowest no x"
+    assert page.locator(".tv-count").inner_text() == "step 4 of 4"
+    field.fill("xyz")
+    assert readout(page) == "3 pieces. No two neighbours here were learnt as a pair."
+    field.fill("")
+    assert (pieces(page), readout(page)) == ([], "0 pieces")
+    field.fill("y" * 500)
+    assert len(field.input_value()) == 400
+    assert page.evaluate("heard") == []
+
+
+def cases():
+    """Texts with merges: learnt by no corpus, with pieces made in two ways; blanks, accents, emoji, empty texts."""
+    shuffled = random.Random(1)
+    blanks = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x1c", "\x85", "\ufeff", "\u200b"]
+    letters = ["a", "b", "é", "\u0301", "😀", "ש", "<"]
+    for _ in range(150):
+        known, merges = [*letters, "a</w>", "😀</w>"], []
+        while len(merges) < 30:
+            left = shuffled.choice([piece for piece in known if not piece.endswith(END)])
+            right = shuffled.choice(known)
+            if len(left + right) < 12 and (left, right) not in merges:
+                merges.append((left, right))
+                known.append(left + right)
+        shuffled.shuffle(merges)
+        parts = [piece.removesuffix(END) for piece in known] + 2 * blanks
+        yield "".join(shuffled.choices(parts, k=shuffled.randrange(20))), merges
+
+
+def test_javascript_and_python_take_the_same_steps(show):
+    page = mounted(show, "TokenizerView", "tokenizer_view", {"_merges": "", "text": "", "step": 0, "title": ""})
+    ask = """([text, lines]) => {
+      const ranks = new Map(lines.map((line, rank) => [line, rank])), { used } = segment(text, ranks), found = [];
+      for (let step = 0; step <= used.length; step++) {
+        found.push(segment(text, ranks, step).words.map((word) => word.map((piece) => piece.text)));
+      }
+      return [used.map(({ rank }) => rank), found];
+    }"""
+    steps = 0
+    for words, merges in cases():
+        lines = [" ".join(pair) for pair in merges]
+        used, found = page.evaluate(ask, [words, lines])
+        assert used == _segment(words, "\n".join(lines))[1]
+        assert found == [_segment(words, "\n".join(lines), step)[0] for step in range(len(used) + 1)]
+        steps += len(used)
+    assert steps > 500
+
+
+def test_strange_pieces_are_seen_and_are_text(show, browser_page):
+    alarms = []
+    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+    text = "<img src=x onerror=alert(1)> e\u0301 a\u200db שלום </w>"
+    merges = [("<", "i"), ("<i", "m")]
+    page = show(TokenizerView(text, merges, title="<b>bold</b>"))
+    shown = pieces(page)
+    assert shown[0] == ["<im", "g</w>"]
+    assert shown[3:5] == [["e", "◌\u0301</w>"], ["a", "U+200D", "b</w>"]]
+    assert shown[6] == ["<", "/", "w", "></w>"]
+    assert page.locator(".tokenizer-view :is(img, script)").count() == 0
+    right_to_left = page.locator(".tv-word").nth(5)
+    boxes = [piece.bounding_box()["x"] for piece in right_to_left.locator(".tv-piece").all()]
+    assert boxes == sorted(boxes, reverse=True)
+    page.get_by_role("textbox").fill("<img src=y onerror=alert(2)>")
+    assert page.locator(".tokenizer-view img").count() == 0
+    assert alarms == []
+
+
+def test_a_screen_reader_hears_pieces_and_step(show):
+    page = show(TokenizerView("lower", MERGES, step=3))
+    tree = page.locator(".tokenizer-view").aria_snapshot()
+    for line in ('group "Tokenizer view"', 'textbox "text to split"', "text: lower", 'button "3 e + r·"',
+                 'slider "merges done": "3"', "status:",
+                 'group "2 pieces: low er·"', 'list "merges that the text uses"', 'button "next merge"'):  # fmt: skip
+        assert line in tree, tree
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") == "3 of 4"
+
+
+def test_the_tokenizer_view_has_one_size_that_fits_a_slide(show):
+    page = show(TokenizerView("lowest slower newest", MERGES))
+    box = page.locator(".tokenizer-view").bounding_box()
+    assert box["width"] <= 1100
+    assert box["height"] <= 520
+    stage = page.locator(".tv-stage")
+    assert stage.evaluate("e => e.scrollHeight <= e.clientHeight")
+    stage.press("Home")
+    assert page.locator(".tokenizer-view").bounding_box() == box
+    page.get_by_role("textbox").fill("the slowest newcomer lows wildly " * 12)
+    assert page.locator(".tokenizer-view").bounding_box() == box
+    assert stage.evaluate("e => e.scrollHeight > e.clientHeight + 1")
+
+
+def test_without_scripts_there_is_a_picture(show, open_page):
+    page = show(TokenizerView("lowest", MERGES), page=open_page(java_script_enabled=False))
+    picture = page.locator("img")
+    assert picture.bounding_box()["width"] > 100
+    assert picture.get_attribute("alt").splitlines()[1] == "low est·"
+
+
+def test_update_draws_in_place_and_tells_nothing(show):
+    state = {"_merges": "\n".join(map(" ".join, MERGES)), "text": "low", "step": 1, "title": ""}
+    page = mounted(show, "TokenizerView", "tokenizer_view", state)
+    assert pieces(page) == [["lo", "w</w>"]]
+    page.evaluate("field = document.querySelector('.tv-text'); shown.update({...state, text: 'lower', step: 3})")
+    assert pieces(page) == [["low", "er</w>"]]
+    assert page.get_by_role("textbox").input_value() == "lower"
+    page.evaluate("shown.update({...state, text: 'l', step: 3})")  # a new text may come before its step
+    assert (pieces(page), page.locator(".tv-count").inner_text()) == ([["l</w>"]], "step 0 of 0")
+    assert page.evaluate("field.isConnected")
+    page.evaluate("shown.update({...state, text: 'low', step: 1, _merges: 'o w</w>'})")
+    assert pieces(page) == [["l", "ow</w>"]]
+    assert page.evaluate("told") == []
+    page.get_by_role("textbox").fill("ow low")
+    assert page.evaluate("told") == [{"text": "ow low", "step": 1}]
+    assert destroyed(page, ["ArrowLeft", "Home"]) == []
+
+
+# --- where they live ---
+
+
+def widgets():
+    return {"quiz": quiz(), "tokenizer-view": TokenizerView("lowest slower", MERGES)}
+
+
+@pytest.mark.parametrize("name", ["quiz", "tokenizer-view"])
+def test_a_dark_page_does_not_darken_the_paper(show, name):
+    dark = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
+    page = show(dark, widgets()[name])
+    page.emulate_media(color_scheme="dark")
+    if name == "quiz":
+        page.get_by_role("radio").first.check()
+    contrasts = page.locator(f".{name}").evaluate("""(root) => {
+      const light = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
+          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const paper = (node) => {
+        const colour = getComputedStyle(node).backgroundColor;
+        return colour === "rgba(0, 0, 0, 0)" ? paper(node.parentElement) : colour;
+      };
+      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      return [...root.querySelectorAll("*")]
+        .filter((node) => [...node.childNodes, ...(node.matches("[type=text]") ? [{ nodeType: 3, data: "x" }] : [])]
+          .some((child) => child.nodeType === 3 && child.data.trim()))
+        .filter((node) => !node.closest("[aria-disabled=true]"))
+        .map((node) => [ratio(light(getComputedStyle(node).color), light(paper(node))), node.textContent, paper(node)]);
+    }""")
+    assert len(contrasts) > 8
+    assert [c for c in contrasts if c[0] < 4.5] == []
+    assert all(light > 150 for c in contrasts for light in map(float, c[2][4:-1].split(",")))
+
+
+@pytest.mark.parametrize("name", ["quiz", "tokenizer-view"])
+def test_hidden_at_first_and_scaled_as_in_a_slide_show(show, name):
+    page = show('<section style="display: none; zoom: 1.3">', widgets()[name], "</section>")
+    page.evaluate("document.querySelector('section').style.display = 'block'")
+    box = page.locator(f".{name}").bounding_box()
+    assert box["height"] > 200
+    assert page.locator(f".{name}").evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "## Before")]
+    for widget in widgets().values():
+        notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
+    notebook.cells.append(text("slide", "## After"))
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    where = "Reveal.getIndices().h"
+    for number, control in ((1, ".quiz input"), (2, ".tv-text")):
+        browser_page.evaluate(f"Reveal.slide({number})")
+        assert browser_page.evaluate(OUTSIDE) == []
+        browser_page.locator(control).first.focus()
+        for key in ("ArrowRight", "ArrowLeft", "2", "Space", "n", "ArrowRight", "Home"):
+            browser_page.keyboard.press(key)
+        assert browser_page.evaluate(where) == number
+        if number == 2:
+            browser_page.locator(control).fill("the slowest newcomer lows wildly " * 12)
+        assert browser_page.evaluate(OUTSIDE) == []
+        browser_page.keyboard.press("PageDown")
+        assert browser_page.evaluate(where) == number + 1
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
+
+
+LIVE_CELLS = [
+    "from course_utils.widgets import Question, Quiz, TokenizerView\n"
+    f"quiz = Quiz([Question(*q) for q in {[tuple(q) for q in (SUM, MASK)]!r}])\n"
+    f"view = TokenizerView('low', {MERGES!r})\n"
+    "steps = []\n"
+    "view.observe(lambda change: steps.append(change.new), 'step')\n"
+    "display(quiz, view)",
+    "print(quiz.question, view.text, view.step, view.pieces, steps[-1])",
+    "quiz.question = 0\nview.text = 'lower low'",
+    "view.step = 0",
+]
+
+
+def run(page, number):
+    """Run the cell of this number and wait until it has been run."""
+    from playwright.sync_api import TimeoutError as NotYet
+
+    cell = page.locator(".jp-CodeCell").nth(number)
+    for _ in range(6):  # a front end that is still starting may not listen to the first key
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        try:
+            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]")).wait_for(timeout=5000)
+            break
+        except NotYet:
+            continue
+    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(timeout=60_000)
+    return cell
+
+
+@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
+def test_live(jupyter, browser_page, app):  # noqa: F811
+    address, folder, _ = jupyter
+    name = f"two-{app[:3]}.ipynb"
+    save(folder, name, [new_code_cell(source) for source in LIVE_CELLS])
+    page = browser_page
+    page.goto(f"{address}/{app}/{name}")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+    own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+    run(page, 0)
+    page.locator(".tokenizer-view").wait_for(timeout=30_000)
+    assert page.locator(".quiz").count() == page.locator(".tokenizer-view").count() == 1  # not the copies as well
+
+    page.locator(".quiz").get_by_role("radio").first.focus()
+    for key in ("2", "ArrowRight", "1"):
+        page.keyboard.press(key)
+    assert seen(page)[3] == ["✓ Right."]
+    field = page.get_by_role("textbox", name="text to split")
+    field.press("End")
+    page.keyboard.type("est a b")  # a and b would add cells, if they reached the notebook
+    page.locator(".tv-stage").press("ArrowLeft")
+    assert pieces(page) == [["low", "es", "t</w>"], ["a</w>"], ["b</w>"]]
+    assert page.locator(".jp-CodeCell").count() == 4
+    page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
+    told = run(page, 1).locator(".jp-OutputArea-output")
+    assert told.inner_text().strip() == "1 lowest a b 3 ('low', 'es', 't</w>', 'a</w>', 'b</w>') 3"
+
+    run(page, 2)
+    page.locator(".tv-count", has_text="step 4 of 4").wait_for()
+    assert pieces(page) == [["lower</w>"], ["lo", "w</w>"]]
+    assert field.input_value() == "lower low"
+    assert seen(page)[2] == ["✓"]  # the first question, as it was left
+    run(page, 3)
+    page.locator(".tv-count", has_text="step 0 of 4").wait_for()
+    assert page.outside_requests == []
+    assert page.script_errors == own_errors
+
+
+def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):  # noqa: F811
+    address, folder, _ = jupyter
+    outputs = [new_output("display_data", data=widget._repr_mimebundle_()[0]) for widget in widgets().values()]
+    save(folder, "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])
+    page = browser_page
+    page.goto(f"{address}/lab/tree/untrusted.ipynb")
+    page.locator("summary", has_text="Scores.").click(timeout=60_000)
+    assert page.get_by_text("✗ No. Scores go in.").is_visible()
+    assert page.locator(".jp-OutputArea-output img").bounding_box()["width"] > 100
+    assert page.locator(".quiz, .tokenizer-view").count() == 0
+    assert page.outside_requests == []
