@@ -209,7 +209,7 @@ def attention_step():
     text(axes, 177, y, r"$e_{tj} = \mathrm{score}(s_{t{-}1}, h_j)$", 23)
     text(axes, 412, y, r"$\alpha_t = \mathrm{softmax}(e_t)$", 23)
     text(axes, 605, y - 4, r"$c_t = \sum_j\, \alpha_{tj}\, h_j$", 22)
-    text(axes, 836, y, r"$s_t = \mathrm{GRU}(s_{t{-}1}, [y_{t{-}1}; c_t])$", 21.5)
+    text(axes, 836, y, r"$s_t = \mathrm{GRU}([y_{t{-}1}; c_t], s_{t{-}1})$", 21.5)
     return axes
 
 

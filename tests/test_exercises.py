@@ -1,32 +1,29 @@
 """The checks, checked: wrong answers in the way tired students err, and right ones in other styles than ours."""
 
+import ast
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
+    pytest_generate_tests,
+    right,
+    test_every_exercise_has_its_seeded_answers,
+    test_every_known_fault_is_named_as_itself,
+    test_right_answer_in_another_style_passes,
+    test_wrong_answer_is_rejected_with_its_fault,
+    wrong,
+)
 from torch import nn
 
-from course_utils.exercises import EXERCISES, WrongAnswer, check, same_output
+from course_utils.exercises import EXERCISES, WrongAnswer, _Card, check, same_output
 from course_utils.exercises.engine import close
+from course_utils.exercises.lesson_02 import LESSON_02
 
-WRONG, RIGHT = [], []
-
-
-def wrong(exercise, phrase):
-    """Seed a wrong answer; the message must contain the phrase."""
-    def register(function):
-        WRONG.append(pytest.param(exercise, phrase, function, id=f"{exercise}-{function.__name__}"))
-        return function
-    return register
-
-
-def right(exercise):
-    def register(function):
-        RIGHT.append(pytest.param(exercise, function, id=f"{exercise}-{function.__name__}"))
-        return function
-    return register
+LESSON = LESSON_02
 
 
 # --- context_vector ------------------------------------------------------------------------------------------
@@ -875,33 +872,6 @@ def lm_clamped_slice(centres, n_keys, window):
 
 # --- the tests -----------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("exercise", "phrase", "function"), WRONG)
-def test_wrong_answer_is_rejected_with_its_fault(exercise, phrase, function):
-    with pytest.raises(WrongAnswer) as caught:
-        check(exercise, {exercise: function})
-    assert phrase in str(caught.value)
-
-
-@pytest.mark.parametrize(("exercise", "function"), RIGHT)
-def test_right_answer_in_another_style_passes(exercise, function, capsys):
-    check(exercise, {exercise: function})
-    assert f"✓ {exercise}: right on 5 random inputs" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("exercise", EXERCISES)
-def test_every_exercise_has_its_seeded_answers(exercise):
-    assert sum(param.values[0] == exercise for param in WRONG) >= 6
-    assert sum(param.values[0] == exercise for param in RIGHT) >= 2
-
-
-@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)
-def test_every_known_fault_is_named_as_itself(exercise):
-    for why, fault in exercise.faults:
-        with pytest.raises(WrongAnswer) as caught:
-            check(exercise.name, {exercise.name: lambda *arguments, fault=fault: fault(*arguments)})
-        assert f"Why: {why}" in str(caught.value)
-
-
 def test_references_keep_their_formulas():
     """The references themselves, on numbers that can be checked by hand."""
     reference = {name: exercise.reference for name, exercise in EXERCISES.items()}
@@ -1016,7 +986,7 @@ def test_the_namespace_is_that_of_the_caller(capsys):
 
 
 def test_unknown_exercise():
-    with pytest.raises(ValueError, match="no exercise is called 'nonsense'; there are context_vector"):
+    with pytest.raises(ValueError, match="no exercise is called 'nonsense'; there are pad_batch, .*, context_vector"):
         check("nonsense")
 
 
@@ -1036,6 +1006,38 @@ def test_checks_leave_the_random_state_alone():
     check("masked_softmax", {"masked_softmax": ms_by_hand})
     same_output(torch.sin, torch.sin, lambda: torch.randn(3))
     assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(("missing", "extra", "message"), [
+    (1, {(12, 1), (2, 90)}, r"lacks \{\(0, \d\)\} and has \{\(2, 90\), \(12, 1\)\} too much"),
+    (0, {(9, j) for j in range(5, 15)}, r"has \{\(9, 5\), \(9, 6\), \(9, 7\), \(9, 8\), …\} too much"),
+    (0, {(0, 99), 3}, r"lacks nothing and has \{3, \(0, 99\)\} too much"),
+])
+def test_sets_are_shown_as_sets_in_order(missing, extra, message):
+    def hard_alignment(weights):
+        return set(sorted(EXERCISES["hard_alignment"].reference(weights))[missing:]) | extra
+
+    with pytest.raises(WrongAnswer, match=message):
+        check("hard_alignment", locals())
+
+
+def test_inputs_that_are_sets_are_shown_as_sets():
+    links = r"\{\(\d+, \d+\)(, \(\d+, \d+\))*\}"
+    with pytest.raises(WrongAnswer, match=rf"Inputs: predicted = {links}, true = {links}\.") as error:
+        check("alignment_error_rate", {"alignment_error_rate": lambda predicted, true: 2.0})
+    for shown in re.findall(r"\{(.*?)\}", str(error.value)):
+        assert list(ast.literal_eval(shown)) == sorted(ast.literal_eval(shown))
+    with pytest.raises(WrongAnswer, match=r"Inputs: predicted = set\(\), true = \{"):
+        check("alignment_error_rate", {"alignment_error_rate": lambda predicted, true: (
+            EXERCISES["alignment_error_rate"].reference(predicted, true) if predicted else 0.5)})
+
+
+def test_a_card_shows_names_as_code_and_everything_else_as_text():
+    card = _Card("does <b> end with `return`, or `a < b`?", "…", "#6B7280")
+    assert repr(card) == "… does <b> end with `return`, or `a < b`?"
+    html = card._repr_html_()
+    assert "does &lt;b&gt; end with <code>return</code>, or <code>a &lt; b</code>?" in html
+    assert "`" not in html
 
 
 # --- same_output ---------------------------------------------------------------------------------------------
@@ -1062,9 +1064,50 @@ def test_different_output_is_refused(mine, message):
         same_output(mine, lambda x: x, torch.arange(6.0).reshape(2, 3))
 
 
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(("mine", "reference", "where"), [
+    ([1.0, NAN], [1.0, 2.0], r"\[1\]"), ([1.0, 2.0], [NAN, 2.0], r"\[0\]"), ([NAN, 2.0], [NAN, 2.0], r"\[0\]"),
+    ([1.0, INF], [1.0, 2.0], r"\[1\]"), ([1.0, INF], [1.0, -INF], r"\[1\]"),
+])
+def test_nan_is_not_the_same_output_not_even_as_nan(mine, reference, where):
+    """Two functions that both give NaN have not been shown to agree."""
+    with pytest.raises(WrongAnswer, match=rf"largest difference is inf, at output{where}.*NaN or infinite"):
+        same_output(lambda: torch.tensor(mine), lambda: torch.tensor(reference))
+
+
+def test_masked_scores_are_the_same_output(capsys):
+    scores = torch.tensor([0.5, -INF])
+    same_output(lambda: scores + 1e-7, scores.clone)
+    assert "largest difference below 1e-5" in capsys.readouterr().out
+
+
 def test_a_random_difference_is_found():
     with pytest.raises(WrongAnswer, match=r"at output\[1\]\[0\]"):
         same_output(lambda a: (a, a), lambda a: (a, a.where(a < 0.5, 0)), lambda: torch.randn(1))
+
+
+def test_random_inputs_are_five_and_different():
+    seen = []
+    same_output(lambda x: seen.append(x) or x, lambda x: x, lambda: torch.randn(2))
+    assert len({tuple(x.tolist()) for x in seen}) == 5
+
+
+@pytest.mark.parametrize(("dtype", "same", "other"), [
+    (torch.float32, 1e-6, 1e-4), (torch.float64, 1e-6, 1e-4), (torch.float16, 1e-3, 0.1), (torch.int64, 0, 1)])
+def test_close_allows_rounding_and_no_more(dtype, same, other):
+    for number in (0, 1):
+        reference = torch.tensor([number], dtype=dtype)
+        assert close(reference + same, reference)
+        assert not close(reference + other, reference)
+
+
+@pytest.mark.parametrize("of_values", [lambda v: (v + v.detach()) / 2, lambda v: 2 * v - v.detach(),
+                                       lambda v: v + 0.001 * (v - v.detach())])
+def test_right_values_with_a_wrong_gradient_are_refused(of_values):
+    with pytest.raises(WrongAnswer, match="what flows back to `values` is not the function's gradient"):
+        check("context_vector", {"context_vector": lambda scores, values: scores.softmax(0) @ of_values(values)})
 
 
 def test_close_tells_types_apart():

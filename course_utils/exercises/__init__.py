@@ -1,6 +1,7 @@
 """Checks for exercises: ``check("masked_softmax")`` says what is wrong with a student's function, and why."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from html import escape
@@ -10,12 +11,13 @@ from IPython.display import display
 from torch import Tensor, nn
 
 from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, judge, largest_difference
+from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
-EXERCISES = {exercise.name: exercise for exercise in LESSON_02}
+EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02)}
 
 
 class _Card:
@@ -26,9 +28,10 @@ class _Card:
         return f"{self.mark} {self.text}"
 
     def _repr_html_(self) -> str:
+        text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.text))
         return (f'<div style="border-left:6px solid {self.colour};padding:.3em .8em">'
                 f'<span style="background:{self.colour};color:#FFFFFF;padding:0 .4em;border-radius:.3em">'
-                f"{self.mark}</span> {escape(self.text)}</div>")
+                f"{self.mark}</span> {text}</div>")
 
 
 def check(name: str, namespace: Mapping | None = None) -> None:
@@ -70,7 +73,7 @@ def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5)
         tol: the difference allowed, absolute and relative; 1e-5 is some hundred roundings of a float32.
 
     Raises:
-        WrongAnswer: both shapes, or the largest difference and its position.
+        WrongAnswer: both shapes, or the largest difference and its position. NaN equals nothing, not even NaN.
     """
     make = inputs[0] if len(inputs) == 1 and callable(inputs[0]) and not isinstance(inputs[0], nn.Module) else None
     largest = 0.0
@@ -84,8 +87,9 @@ def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5)
                 raise WrongAnswer(f"not the same output: mine returns {form}, the reference {_form(wanted)}.")
             gap, where = largest_difference(got, wanted)
             if not close(got, wanted, tol) or gap == torch.inf:
+                why = " There, at least one of the two is NaN or infinite." if gap == torch.inf else ""
                 raise WrongAnswer(f"not the same output: the largest difference is {gap:.3g}, at output{where}; "
-                                  f"allowed is {tol:.0e}.")
+                                  f"allowed is {tol:.0e}.{why}")
             largest = max(largest, gap)
     times = f" on {N_INPUTS} random inputs" if make else ""
     print(f"Same output{times}: {_form(wanted)}, largest difference {at_most(largest, tol)}.")

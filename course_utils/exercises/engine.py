@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Real
 from traceback import format_exception, walk_tb
@@ -87,8 +88,7 @@ def judge(exercise: Exercise, function) -> tuple[bool, str]:
             largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
     special = len(exercise.cases) - 1
     also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
-    exact = isinstance(right, set) or isinstance(right, Tensor) and right.dtype == torch.bool
-    gap = "" if exact else f"; largest difference {at_most(largest)}"
+    gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
     return True, f"{exercise.name}: right on {N_INPUTS} random inputs{also}{gap}."
 
 
@@ -99,12 +99,20 @@ def largest_difference(mine, right) -> tuple[float, str]:
         number = max(range(len(found)), key=lambda i: found[i][0])
         return found[number][0], f"[{number}]{found[number][1]}"
     if isinstance(right, Tensor):
-        gap = (mine.detach().double() - right.detach().double()).abs().nan_to_num(nan=torch.inf)
+        gap = (mine.detach().double() - right.detach().double()).abs().nan_to_num(nan=torch.inf, posinf=torch.inf)
+        gap[mine == right] = 0.0                                               # two equal infinities
         if gap.numel() == 0:
             return 0.0, ""
         where = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
         return gap.max().item(), str(where) if where else ""
     return (abs(mine - right) if isinstance(right, Real) else float(mine != right)), ""
+
+
+def _is_rounded(right) -> bool:
+    """Whether a result has floating-point numbers, of which a difference can be told; a dict's are not looked at."""
+    if isinstance(right, tuple | list):
+        return any(map(_is_rounded, right))
+    return right.is_floating_point() if isinstance(right, Tensor) else isinstance(right, float)
 
 
 def at_most(difference: float, tol: float = 1e-5) -> str:
@@ -119,6 +127,9 @@ def close(mine, right, tol: float = 1e-5) -> bool:
     if isinstance(right, tuple | list):
         return (isinstance(mine, tuple | list) and len(mine) == len(right)
                 and all(close(a, b, tol) for a, b in zip(mine, right, strict=True)))
+    if isinstance(right, dict):
+        return (isinstance(mine, dict) and mine.keys() == right.keys()
+                and all(close(mine[key], right[key], tol) for key in right))
     if isinstance(right, Tensor):
         if not isinstance(mine, Tensor) or mine.shape != right.shape or mine.dtype != right.dtype:
             return False
@@ -176,9 +187,7 @@ def _attempt(function, arguments: tuple) -> tuple[Any, int | None]:
 
 
 def _copy(argument):
-    if isinstance(argument, Tensor):
-        return argument.clone()
-    return set(argument) if isinstance(argument, set) else argument
+    return argument.clone() if isinstance(argument, Tensor) else deepcopy(argument)
 
 
 def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
@@ -197,7 +206,8 @@ def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     if changed is not None:
         name = exercise.parameters[changed]
         return (f"The argument `{name}` was changed: the caller's {name} is different after the call. Methods that "
-                "end in _ , and += or [...] = on an argument, write into it. Make a new tensor or set instead.")
+                "end in _ , a list's append or sort, and += or [...] = on an argument, write into it. Make a new "
+                "tensor, list or set instead.")
     for name, a, b in zip(names, mine, right, strict=True):
         if what := _wrong_value(name, a, b):
             return what
@@ -210,17 +220,27 @@ def _wrong_form(name: str, axes: str, mine, right) -> str:
     if isinstance(mine, tuple) and any(isinstance(part, type(right)) for part in mine):
         return f"Wrong type: it returns a tuple of {len(mine)}; return only the {name}."
     if not isinstance(mine, type(right)) and not number:
-        hint = " Stay in torch: NumPy and lists carry no gradient." if isinstance(right, Tensor) else ""
+        hint = ""
+        if isinstance(right, Tensor):
+            hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
+                    else " torch.tensor(...) makes one.")
         return (f"Wrong type: {name} is a {type(mine).__name__}; expected a {type(right).__name__}.{hint}")
     if isinstance(right, set):
         odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))
                     if type(part) is not int), None)
         if odd is not None:
             return f"Wrong type: {name} contains {odd!r}, a {type(odd).__name__}; expected plain ints (.tolist())."
+    if isinstance(right, dict):
+        missing, extra = [key for key in right if key not in mine], [key for key in mine if key not in right]
+        if missing or extra:
+            return f"Wrong keys: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
+        forms = (_wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
+        return next(filter(None, forms), "")
     if not isinstance(right, Tensor):
         return "" if mine == mine else f"{name} is NaN."
     if mine.shape != right.shape:
-        return (f"Wrong shape: {name} is {tuple(mine.shape)}; expected ({axes}) = {tuple(right.shape)}."
+        named = f"({axes}) = " if axes else ""
+        return (f"Wrong shape: {name} is {tuple(mine.shape)}; expected {named}{tuple(right.shape)}."
                 + _shape_hint(mine.shape, right.shape))
     if mine.dtype != right.dtype:
         return f"Wrong dtype: {name} is {mine.dtype}; expected {right.dtype}."
@@ -243,8 +263,12 @@ def _wrong_value(name: str, mine, right) -> str:
     if close(mine, right):
         return ""
     if isinstance(right, set):
-        missing, extra = sorted(right - mine)[:4], sorted(mine - right, key=str)[:4]
-        return f"Wrong values: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
+        missing, extra = (_as_text(part, 4) if part else "nothing" for part in (right - mine, mine - right))
+        return f"Wrong values: {name} lacks {missing} and has {extra} too much."
+    if isinstance(right, dict):
+        return next(filter(None, (_wrong_value(f"{name}[{key!r}]", mine[key], right[key]) for key in right)))
+    if not isinstance(right, Tensor | Real):
+        return f"Wrong value: {name} is {mine!r}; expected {right!r}."
     if not isinstance(right, Tensor):
         return f"Wrong value: {name} is {mine:.4g}; expected {right:.4g}."
     if right.dtype == torch.bool:
@@ -301,8 +325,17 @@ def _named_fault(exercise: Exercise, tried: list[tuple]) -> str:
     return ""
 
 
+def _as_text(items: set, most: int | None = None) -> str:
+    """A set of ints or tuples of ints in order, which is the same in every run; at most so many of them."""
+    ordered = sorted(items, key=lambda item: (isinstance(item, tuple), item))
+    shown = ", ".join([*map(repr, ordered[:most]), *["…"] * (len(ordered) > len(ordered[:most]))])
+    return f"{{{shown}}}" if items else "set()"
+
+
 def _describe(name: str, value) -> str:
     if isinstance(value, Tensor):
         kind = "" if value.dtype == torch.float32 else f" {str(value.dtype).removeprefix('torch.')}"
         return f"{name} {tuple(value.shape)}{kind}"
-    return f"{name} = {sorted(value) if isinstance(value, set) else value}"
+    if isinstance(value, list) and len(str(value)) > 200 and all(isinstance(part, list) for part in value):
+        return f"{name}: {len(value)} lists of length {', '.join(str(len(part)) for part in value)}"
+    return f"{name} = {_as_text(value) if isinstance(value, set) else value}"

@@ -7,19 +7,12 @@ from torch import Tensor
 
 from course_utils import attention
 from course_utils.exercises.engine import Exercise
+from course_utils.exercises.inputs import randn, sizes
 
 Pairs = set[tuple[int, int]]
 
 
-# --- what the functions share: sizes that differ, so that swapped axes cannot hide ---------------------------
-
-def _sizes(rng: torch.Generator, n: int) -> list[int]:
-    return (torch.randperm(6, generator=rng)[:n] + 2).tolist()
-
-
-def _randn(rng: torch.Generator, *shape: int) -> Tensor:
-    return torch.randn(shape, generator=rng)
-
+# --- what the functions share --------------------------------------------------------------------------------
 
 def _padding(rng: torch.Generator, B: int, T_k: int) -> Tensor:
     """``(B, 1, T_k)``: every row has a key that may be attended and one that may not."""
@@ -74,8 +67,8 @@ def context_vector(scores: Tensor, values: Tensor) -> Tensor:
 
 
 def _context_inputs(rng):
-    T_k, d_v = _sizes(rng, 2)
-    return 2 * _randn(rng, T_k), _randn(rng, T_k, d_v)
+    T_k, d_v = sizes(rng, 2)
+    return 2 * randn(rng, T_k), randn(rng, T_k, d_v)
 
 
 CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {"on ordinary inputs": _context_inputs}, (
@@ -118,8 +111,8 @@ def hard_alignment(weights: Tensor) -> Pairs:
 
 
 def _weights_inputs(rng):
-    T_q, T_k = _sizes(rng, 2)
-    return ((2 * _randn(rng, T_q, T_k)).softmax(-1),)
+    T_q, T_k = sizes(rng, 2)
+    return ((2 * randn(rng, T_q, T_k)).softmax(-1),)
 
 
 def _over(weights: Tensor, threshold) -> Pairs:
@@ -172,8 +165,8 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def _scores_inputs(rng):
-    B, T_q, T_k = _sizes(rng, 3)
-    return 2 * _randn(rng, B, T_q, T_k), _padding(rng, B, T_k)
+    B, T_q, T_k = sizes(rng, 3)
+    return 2 * randn(rng, B, T_q, T_k), _padding(rng, B, T_k)
 
 
 def _scores_own_masks(rng):
@@ -259,10 +252,10 @@ def additive_score(query: Tensor, keys: Tensor, W_q: Tensor, W_k: Tensor, v: Ten
 
 
 def _additive_inputs(rng, B=None, T_q=None):
-    b, t_q, T_k, d_q, d_k, d_h = _sizes(rng, 6)
+    b, t_q, T_k, d_q, d_k, d_h = sizes(rng, 6)
     B, T_q = B or b, T_q or t_q
-    return (_randn(rng, B, T_q, d_q), _randn(rng, B, T_k, d_k),
-            _randn(rng, d_h, d_q), _randn(rng, d_h, d_k), _randn(rng, d_h))
+    return (randn(rng, B, T_q, d_q), randn(rng, B, T_k, d_k),
+            randn(rng, d_h, d_q), randn(rng, d_h, d_k), randn(rng, d_h))
 
 
 def _hidden(q, k, W_q, W_k):
@@ -332,8 +325,8 @@ def scaled_dot_attention(query: Tensor, keys: Tensor, values: Tensor, mask: Tens
 
 
 def _dot_inputs(rng):
-    B, T_q, T_k, d, d_v = _sizes(rng, 5)
-    return _randn(rng, B, T_q, d), _randn(rng, B, T_k, d), _randn(rng, B, T_k, d_v), _padding(rng, B, T_k)
+    B, T_q, T_k, d, d_v = sizes(rng, 5)
+    return randn(rng, B, T_q, d), randn(rng, B, T_k, d), randn(rng, B, T_k, d_v), _padding(rng, B, T_k)
 
 
 def _dot_own_masks(rng):
@@ -439,7 +432,7 @@ def _links(rng, n: int, first_row: int = 0) -> Pairs:
 
 
 def _links_inputs(rng):
-    n_shared, n_predicted, n_true = _sizes(rng, 3)
+    n_shared, n_predicted, n_true = sizes(rng, 3)
     shared = _links(rng, n_shared)
     return shared | _links(rng, n_predicted, 4), shared | _links(rng, n_true, 8)
 
@@ -497,7 +490,7 @@ def local_mask(centres: Tensor, n_keys: int, window: int) -> Tensor:
 
 
 def _window_inputs(rng):
-    T_q, window, more = _sizes(rng, 3)
+    T_q, window, more = sizes(rng, 3)
     n_keys = 2 * window + 1 + more
     return torch.randint(window, n_keys - window, (T_q,), generator=rng), n_keys, window
 

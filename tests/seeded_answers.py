@@ -1,0 +1,65 @@
+"""Seeded answers to the exercises, and the tests that they go through.
+
+A lesson's test module imports all of this, calls its exercises ``LESSON``, and seeds answers with the decorators
+``wrong`` and ``right``.
+"""
+
+from collections import defaultdict
+
+import pytest
+
+from course_utils.exercises import WrongAnswer, check
+
+WRONG, RIGHT = defaultdict(list), defaultdict(list)  # by the module that seeds them
+
+
+def wrong(exercise, phrase):
+    """Seed a wrong answer; the message must contain the phrase."""
+    def register(function):
+        seeded = pytest.param((exercise, phrase, function), id=f"{exercise}-{function.__name__}")
+        WRONG[function.__module__].append(seeded)
+        return function
+    return register
+
+
+def right(exercise):
+    """Seed a right answer in another style than ours."""
+    def register(function):
+        RIGHT[function.__module__].append(pytest.param((exercise, function), id=f"{exercise}-{function.__name__}"))
+        return function
+    return register
+
+
+def pytest_generate_tests(metafunc):
+    """Give each test below the answers and exercises of the module that imports it."""
+    module = metafunc.module
+    answers = {"wrong_answer": WRONG[module.__name__], "right_answer": RIGHT[module.__name__],
+               "lesson_exercise": [pytest.param(exercise, id=exercise.name) for exercise in module.LESSON]}
+    for name in answers.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(name, answers[name])
+
+
+def test_wrong_answer_is_rejected_with_its_fault(wrong_answer):
+    exercise, phrase, function = wrong_answer
+    with pytest.raises(WrongAnswer) as caught:
+        check(exercise, {exercise: function})
+    assert phrase in str(caught.value)
+
+
+def test_right_answer_in_another_style_passes(right_answer, capsys):
+    exercise, function = right_answer
+    check(exercise, {exercise: function})
+    assert f"✓ {exercise}: right on 5 random inputs" in capsys.readouterr().out
+
+
+def test_every_exercise_has_its_seeded_answers(lesson_exercise):
+    for seeded, least in ((WRONG, 6), (RIGHT, 2)):
+        named = [param.values[0][0] for params in seeded.values() for param in params]
+        assert named.count(lesson_exercise.name) >= least
+
+
+def test_every_known_fault_is_named_as_itself(lesson_exercise):
+    for why, fault in lesson_exercise.faults:
+        with pytest.raises(WrongAnswer) as caught:
+            check(lesson_exercise.name, {lesson_exercise.name: lambda *arguments, fault=fault: fault(*arguments)})
+        assert f"Why: {why}" in str(caught.value)

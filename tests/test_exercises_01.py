@@ -1,0 +1,1190 @@
+"""Lesson 01's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
+    pytest_generate_tests,
+    right,
+    test_every_exercise_has_its_seeded_answers,
+    test_every_known_fault_is_named_as_itself,
+    test_right_answer_in_another_style_passes,
+    test_wrong_answer_is_rejected_with_its_fault,
+    wrong,
+)
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+from course_utils.exercises import EXERCISES, WrongAnswer, check
+from course_utils.exercises.engine import close
+from course_utils.exercises.lesson_01 import LESSON_01
+from course_utils.metrics import bleu
+
+LESSON = LESSON_01
+
+
+# --- pad_batch -----------------------------------------------------------------------------------------------
+
+def lengths_of(sentences):
+    return torch.tensor([len(s) for s in sentences])
+
+
+def rows(sentences):
+    return [torch.tensor(s) for s in sentences]
+
+
+@wrong("pad_batch", "padding stands in front")
+def pb_front(sentences):
+    T = max(len(s) for s in sentences)
+    return torch.tensor([[0] * (T - len(s)) + s for s in sentences]), lengths_of(sentences)
+
+
+@wrong("pad_batch", "padding stands in front")
+def pb_front_option(sentences):
+    return pad_sequence(rows(sentences), batch_first=True, padding_side="left"), lengths_of(sentences)
+
+
+@wrong("pad_batch", "cut to the shortest")
+def pb_shortest(sentences):
+    return torch.tensor(list(zip(*sentences, strict=False))).T, lengths_of(sentences)
+
+
+@wrong("pad_batch", "padding is 1, and that is BOS")
+def pb_ones(sentences):
+    ids = torch.ones(len(sentences), max(map(len, sentences)), dtype=torch.long)
+    for b, s in enumerate(sentences):
+        ids[b, :len(s)] = torch.tensor(s)
+    return ids, lengths_of(sentences)
+
+
+@wrong("pad_batch", "padding is -1")
+def pb_minus_one(sentences):
+    return pad_sequence(rows(sentences), batch_first=True, padding_value=-1), lengths_of(sentences)
+
+
+@wrong("pad_batch", "ids is torch.float32; expected torch.int64")
+def pb_float(sentences):
+    ids = torch.zeros(len(sentences), max(map(len, sentences)))
+    for b, s in enumerate(sentences):
+        ids[b, :len(s)] = torch.tensor(s)
+    return ids, lengths_of(sentences)
+
+
+@wrong("pad_batch", "torch.zeros makes floats")
+def pb_float_named(sentences):
+    ids = torch.zeros(len(sentences), max(map(len, sentences)))
+    for b, s in enumerate(sentences):
+        for t, word in enumerate(s):
+            ids[b, t] = word
+    return ids, lengths_of(sentences)
+
+
+@wrong("pad_batch", "The lengths are floats")
+def pb_float_lengths(sentences):
+    return pad_sequence(rows(sentences), batch_first=True), torch.Tensor([len(s) for s in sentences])
+
+
+@wrong("pad_batch", "it returns one Tensor; expected 2: return ids, lengths")
+def pb_no_lengths(sentences):
+    return pad_sequence(rows(sentences), batch_first=True)
+
+
+@wrong("pad_batch", "lengths were taken after the padding")
+def pb_lengths_after(sentences):
+    ids = pad_sequence(rows(sentences), batch_first=True)
+    return ids, torch.tensor([len(row) for row in ids])
+
+
+@wrong("pad_batch", "`sentences` was changed")
+def pb_extends(sentences):
+    lengths, T = lengths_of(sentences), max(map(len, sentences))
+    for s in sentences:
+        s += [0] * (T - len(s))
+    return torch.tensor(sentences), lengths
+
+
+@wrong("pad_batch", "`sentences` was changed")
+def pb_appends(sentences):
+    T = max(map(len, sentences))
+    for s in sentences:
+        while len(s) < T:
+            s.append(0)
+    return torch.tensor(sentences), lengths_of(sentences)
+
+
+@wrong("pad_batch", "`sentences` was changed")
+def pb_sorts_in_place(sentences):
+    order = list(sentences)
+    sentences.sort(key=len)
+    return pad_sequence(rows(order), batch_first=True), lengths_of(order)
+
+
+@wrong("pad_batch", "sorted by length")
+def pb_sorted(sentences):
+    sentences = sorted(sentences, key=len, reverse=True)
+    return pad_sequence(rows(sentences), batch_first=True), lengths_of(sentences)
+
+
+@wrong("pad_batch", "batch_first=True")
+def pb_time_first(sentences):
+    return pad_sequence(rows(sentences)), lengths_of(sentences)
+
+
+@wrong("pad_batch", "A tensor is a rectangle")
+def pb_ragged(sentences):
+    return torch.tensor(sentences), torch.tensor([len(s) for s in sentences])
+
+
+@wrong("pad_batch", "The order of the results is (ids, lengths)")
+def pb_order(sentences):
+    return lengths_of(sentences), pad_sequence(rows(sentences), batch_first=True)
+
+
+@wrong("pad_batch", "a list; expected a Tensor. torch.tensor(...) makes one")
+def pb_list(sentences):
+    return pad_sequence(rows(sentences), batch_first=True), [len(s) for s in sentences]
+
+
+@wrong("pad_batch", "with a single sentence")
+def pb_squeezed(sentences):
+    return pad_sequence(rows(sentences), batch_first=True).squeeze(), lengths_of(sentences)
+
+
+@right("pad_batch")
+def pb_library(sentences):
+    return pad_sequence(rows(sentences), batch_first=True), lengths_of(sentences)
+
+
+@right("pad_batch")
+def pb_zeros(sentences):
+    lengths = [len(s) for s in sentences]
+    ids = torch.zeros(len(sentences), max(lengths), dtype=torch.long)
+    for b, s in enumerate(sentences):
+        for t, word in enumerate(s):
+            ids[b, t] = word
+    return ids, torch.LongTensor(lengths)
+
+
+@right("pad_batch")
+def pb_counts_words(sentences):
+    T = max(len(s) for s in sentences)
+    ids = torch.stack([F.pad(torch.tensor(s), (0, T - len(s))) for s in sentences])
+    return ids, (ids != 0).sum(dim=1)
+
+
+@right("pad_batch")
+def pb_numpy(sentences):
+    ids = np.zeros((len(sentences), max(map(len, sentences))), dtype=np.int64)
+    for b, s in enumerate(sentences):
+        ids[b, :len(s)] = s
+    return torch.from_numpy(ids), lengths_of(sentences)
+
+
+# --- most_frequent_pair --------------------------------------------------------------------------------------
+
+def counted(words, weigh=True):
+    counts = {}
+    for word, n in words.items():
+        for i in range(len(word) - 1):
+            pair = word[i], word[i + 1]
+            counts[pair] = counts.get(pair, 0) + (n if weigh else 1)
+    return counts
+
+
+@wrong("most_frequent_pair", "counts are ignored")
+def mf_unweighted(words):
+    counts = counted(words, weigh=False)
+    return max(counts, key=counts.get)
+
+
+@wrong("most_frequent_pair", "counts are ignored")
+def mf_only_keys(words):
+    counts = Counter()
+    for word in words:
+        counts.update(zip(word, word[1:], strict=False))
+    return min(counts, key=lambda pair: (-counts[pair], pair))
+
+
+@wrong("most_frequent_pair", "counted once, as in a set")
+def mf_set(words):
+    counts = defaultdict(int)
+    for word, n in words.items():
+        for pair in set(zip(word, word[1:], strict=False)):
+            counts[pair] += n
+    return sorted(counts, key=lambda pair: (-counts[pair], pair))[0]
+
+
+@wrong("most_frequent_pair", "only if its symbols are neighbours")
+def mf_any_two(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(len(word)):
+            for j in range(i + 1, len(word)):
+                counts[word[i], word[j]] += n
+    return max(counts, key=counts.get)
+
+
+@wrong("most_frequent_pair", "Every second pair is left out")
+def mf_steps_of_two(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(0, len(word) - 1, 2):
+            counts[word[i], word[i + 1]] += n
+    return max(counts, key=counts.get)
+
+
+@wrong("most_frequent_pair", "The last pair of each word is left out")
+def mf_off_by_one(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(len(word) - 2):
+            counts[word[i], word[i + 1]] += n
+    return counts.most_common(1)[0][0]
+
+
+@wrong("most_frequent_pair", "It raised IndexError")
+def mf_too_far(words):
+    counts = Counter()
+    for word, n in words.items():
+        for i in range(len(word)):
+            counts[word[i], word[i + 1]] += n
+    return counts.most_common(1)[0][0]
+
+
+@wrong("most_frequent_pair", "This is how often the pair occurs")
+def mf_count(words):
+    return max(counted(words).values())
+
+
+@wrong("most_frequent_pair", "return only the pair")
+def mf_pair_and_count(words):
+    return Counter(counted(words)).most_common(1)[0]
+
+
+@wrong("most_frequent_pair", "Return the pair alone")
+def mf_most_common(words):
+    return Counter(counted(words)).most_common(1)
+
+
+@wrong("most_frequent_pair", "Of equally frequent pairs, the one met first")
+def mf_tie_first(words):
+    counts = counted(words)
+    return max(counts, key=lambda pair: counts[pair])
+
+
+@wrong("most_frequent_pair", "Of equally frequent pairs, the alphabetically last")
+def mf_tie_last(words):
+    counts = counted(words)
+    return sorted(counts, key=lambda pair: (counts[pair], pair))[-1]
+
+
+@wrong("most_frequent_pair", "rarest pair")
+def mf_rarest(words):
+    counts = counted(words)
+    return sorted(counts, key=counts.get)[0]
+
+
+@wrong("most_frequent_pair", "joined to one symbol")
+def mf_joined(words):
+    counts = counted(words)
+    best = max(counts, key=counts.get)
+    return best[0] + best[1]
+
+
+@wrong("most_frequent_pair", "a list; expected a tuple")
+def mf_list(words):
+    counts = counted(words)
+    return list(min(counts, key=lambda pair: (-counts[pair], pair)))
+
+
+@wrong("most_frequent_pair", "`words` was changed")
+def mf_merges(words):
+    counts = counted(words)
+    best = min(counts, key=lambda pair: (-counts[pair], pair))
+    words[best] = words.pop(next(iter(words)))
+    return best
+
+
+@wrong("most_frequent_pair", "most frequent symbol")
+def mf_symbols(words):
+    counts = Counter()
+    for word, n in words.items():
+        for symbol in word:
+            counts[symbol] += n
+    return counts.most_common(1)[0][0]
+
+
+@right("most_frequent_pair")
+def mf_sorted_first(words):
+    counts = Counter()
+    for word, n in words.items():
+        counts.update({pair: 0 for pair in zip(word, word[1:], strict=False)})
+        for pair in zip(word, word[1:], strict=False):
+            counts[pair] += n
+    return max(sorted(counts), key=counts.get)
+
+
+@right("most_frequent_pair")
+def mf_repeated(words):
+    pairs = [(a, b) for word, n in words.items() for a, b in zip(word[:-1], word[1:], strict=True) for _ in range(n)]
+    most = max(map(pairs.count, set(pairs)))
+    return min(pair for pair in set(pairs) if pairs.count(pair) == most)
+
+
+@right("most_frequent_pair")
+def mf_dict(words):
+    counts = counted(words)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[0][0]
+
+
+# --- gru_step ------------------------------------------------------------------------------------------------
+
+def thirds(x, h, W_x, W_h, b_x, b_h):
+    return (F.linear(x, W_x, b_x).chunk(3, dim=1), F.linear(h, W_h, b_h).chunk(3, dim=1))
+
+
+@wrong("gru_step", "in the order update, reset, new")
+def gs_order(x, h, W_x, W_h, b_x, b_h):
+    (i_z, i_r, i_n), (h_z, h_r, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "in the order new, update, reset")
+def gs_order_reversed(x, h, W_x, W_h, b_x, b_h):
+    (i_n, i_z, i_r), (h_n, h_z, h_r) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "in the order new, reset, update")
+def gs_order_rolled(x, h, W_x, W_h, b_x, b_h):
+    (i_n, i_r, i_z), (h_n, h_r, h_z) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "update gate is the wrong way round")
+def gs_z_swapped(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return h + z * (torch.tanh(i_n + r * h_n) - h)
+
+
+@wrong("gru_step", "before the matrix product, W_hn (r * h), as in Cho et al. 2014")
+def gs_cho(x, h, W_x, W_h, b_x, b_h):
+    d = h.shape[1]
+    r = torch.sigmoid(x @ W_x[:d].T + b_x[:d] + h @ W_h[:d].T + b_h[:d])
+    z = torch.sigmoid(x @ W_x[d:2 * d].T + b_x[d:2 * d] + h @ W_h[d:2 * d].T + b_h[d:2 * d])
+    n = torch.tanh(x @ W_x[2 * d:].T + b_x[2 * d:] + (r * h) @ W_h[2 * d:].T + b_h[2 * d:])
+    return (1 - z) * n + z * h
+
+
+@wrong("gru_step", "reset gate is forgotten")
+def gs_no_reset(x, h, W_x, W_h, b_x, b_h):
+    (_, i_z, i_n), (_, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    z = torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(i_n + h_n) + z * h
+
+
+@wrong("gru_step", "reset gate multiplies the input, too")
+def gs_reset_both(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(r * i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "new state goes through a sigmoid")
+def gs_sigmoid(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.sigmoid(i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "The bias b_h is forgotten")
+def gs_no_hidden_bias(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, torch.zeros_like(b_h))
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
+
+
+@wrong("gru_step", "b_hn stands outside the brackets")
+def gs_hidden_bias_outside(x, h, W_x, W_h, b_x, b_h):
+    i_r, i_z, i_n = (x @ W_x.T + b_x + b_h).chunk(3, 1)
+    h_r, h_z, h_n = (h @ W_h.T).chunk(3, 1)
+    r, z = (i_r + h_r).sigmoid(), (i_z + h_z).sigmoid()
+    return (1 - z) * (i_n + r * h_n).tanh() + z * h
+
+
+@wrong("gru_step", "This is the new state n")
+def gs_only_n(x, h, W_x, W_h, b_x, b_h):
+    (i_r, _, i_n), (h_r, _, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    return torch.tanh(i_n + torch.sigmoid(i_r + h_r) * h_n)
+
+
+@wrong("gru_step", "`h` was changed")
+def gs_in_place(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
+    h *= z
+    h += (1 - z) * torch.tanh(i_n + r * h_n)
+    return h
+
+
+@wrong("gru_step", "The matrices are not transposed. W_x")
+def gs_not_transposed(x, h, W_x, W_h, b_x, b_h):
+    gates = x @ W_x + b_x + h @ W_h + b_h
+    return gates.sigmoid()
+
+
+@wrong("gru_step", "gradient is cut: no gradient reaches `h`")
+def gs_detached(x, h, W_x, W_h, b_x, b_h):
+    return nn_gru(x, h.detach(), W_x, W_h, b_x, b_h)
+
+
+@wrong("gru_step", "with one sentence (B = 1)")
+def gs_squeezed(x, h, W_x, W_h, b_x, b_h):
+    return nn_gru(x, h, W_x, W_h, b_x, b_h).squeeze()
+
+
+@right("gru_step")
+def nn_gru(x, h, W_x, W_h, b_x, b_h):
+    return torch.gru_cell(x, h, W_x, W_h, b_x, b_h)
+
+
+@right("gru_step")
+def gs_slices(x, h, W_x, W_h, b_x, b_h):
+    d = h.size(1)
+    r = torch.sigmoid(x @ W_x[:d].T + b_x[:d] + h @ W_h[:d].T + b_h[:d])
+    z = 1 / (1 + torch.exp(-(x @ W_x[d:2 * d].T + b_x[d:2 * d] + h @ W_h[d:2 * d].T + b_h[d:2 * d])))
+    n = torch.tanh(x @ W_x[2 * d:].T + b_x[2 * d:] + r * (h @ W_h[2 * d:].T + b_h[2 * d:]))
+    return (1 - z) * n + z * h
+
+
+@right("gru_step")
+def gs_lerp(x, h, W_x, W_h, b_x, b_h):
+    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
+    n = torch.tanh(i_n + torch.sigmoid(i_r + h_r) * h_n)
+    return n.lerp(h, torch.sigmoid(i_z + h_z))
+
+
+def test_the_gru_step_is_pytorchs():
+    cell = nn.GRUCell(3, 5)
+    x, h = torch.randn(4, 3), torch.randn(4, 5)
+    mine = EXERCISES["gru_step"].reference(x, h, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    torch.testing.assert_close(mine, cell(x, h))
+
+
+# --- shift ---------------------------------------------------------------------------------------------------
+
+@wrong("shift", "labels are one word ahead")
+def sh_same_inputs(target):
+    inputs = target[:, :-1]
+    return inputs, inputs
+
+
+@wrong("shift", "begin with BOS: target[:, :-1]")
+def sh_same_labels(target):
+    return target[:, 1:], target[:, 1:]
+
+
+@wrong("shift", "copy what it reads")
+def sh_nothing_cut(target):
+    return target.clone(), target.clone()
+
+
+@wrong("shift", "The two are swapped")
+def sh_swapped(target):
+    labels, inputs = target[:, :-1], target[:, 1:]
+    return inputs, labels
+
+
+@wrong("shift", "two words ahead")
+def sh_two(target):
+    return target[:, :-2], target[:, 2:]
+
+
+@wrong("shift", "BOS and EOS are cut off both")
+def sh_middle(target):
+    words = target[:, 1:-1]
+    return words, words.clone()
+
+
+@wrong("shift", "labels lost their last column")
+def sh_no_end(target):
+    return target[:, :-2], target[:, 1:-1]
+
+
+@wrong("shift", "EOS is taken out of the inputs by its value")
+def sh_eos_by_value(target):
+    return torch.where(target == 2, 0, target)[:, :-1], target[:, 1:]
+
+
+@wrong("shift", "decoder has to learn when to stop")
+def sh_no_eos_label(target):
+    labels = target[:, 1:].clone()
+    labels[labels == 2] = 0
+    return target[:, :-1], labels
+
+
+@wrong("shift", "`target` was changed")
+def sh_writes(target):
+    inputs = target[:, :-1]
+    inputs[inputs == 2] = 0
+    return inputs, target[:, 1:]
+
+
+@wrong("shift", "axis 0 is the batch")
+def sh_axis(target):
+    return target[:-1], target[1:]
+
+
+@wrong("shift", "The labels are rolled")
+def sh_rolled(target):
+    return target, torch.roll(target, shifts=-1, dims=1)
+
+
+@wrong("shift", "The inputs are not shortened")
+def sh_inputs_full(target):
+    return target, target[:, 1:]
+
+
+@wrong("shift", "the largest difference is")
+def sh_only_words(target):
+    return target[:, :-1], target[:, 1:].clamp(min=3)
+
+
+@wrong("shift", "with one sentence (B = 1)")
+def sh_squeezed(target):
+    return target[:, :-1].squeeze(0), target[:, 1:].squeeze(0)
+
+
+@right("shift")
+def sh_narrow(target):
+    T = target.size(1) - 1
+    return target.narrow(1, 0, T), target.narrow(1, 1, T)
+
+
+@right("shift")
+def sh_lists(target):
+    sentences = target.tolist()
+    return torch.tensor([s[:-1] for s in sentences]), torch.tensor([s[1:] for s in sentences])
+
+
+# --- beam_step -----------------------------------------------------------------------------------------------
+
+@wrong("beam_step", "scores so far are not added")
+def bs_not_added(log_probs, scores, beam):
+    best, flat = log_probs.reshape(-1).topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "logarithm of a product is a sum")
+def bs_multiplied(log_probs, scores, beam):
+    best, flat = (log_probs * scores[:, None]).flatten().topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "chosen for each hypothesis apart")
+def bs_topk_rows(log_probs, scores, beam):
+    best, words = (log_probs + scores[:, None]).topk(beam, dim=1)
+    return best, torch.arange(len(scores)), words
+
+
+@wrong("beam_step", "chosen for each hypothesis apart")
+def bs_best_of_each(log_probs, scores, beam):
+    best, words = torch.max(log_probs + scores[:, None], dim=1)
+    best, parents = torch.sort(best, descending=True)
+    return best, parents, words[parents]
+
+
+@wrong("beam_step", "chosen for each hypothesis apart")
+def bs_greedy_each(log_probs, scores, beam):
+    words = log_probs.argmax(1)
+    return scores + log_probs.max(1).values, torch.arange(len(scores)), words
+
+
+@wrong("beam_step", "// and % have changed places")
+def bs_div_mod(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
+    return best, flat % log_probs.shape[1], flat // log_probs.shape[1]
+
+
+@wrong("beam_step", "returned as the word")
+def bs_flat_word(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).view(-1).topk(beam)
+    return best, flat // log_probs.shape[1], flat
+
+
+@wrong("beam_step", "divided by K, the number of hypotheses")
+def bs_wrong_divisor(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
+    return best, flat // log_probs.shape[0], flat % log_probs.shape[0]
+
+
+@wrong("beam_step", "divided by K, the number of hypotheses")
+def bs_divided_by_beam(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
+    return best, flat // beam, flat % beam
+
+
+@wrong("beam_step", "The best stands last")
+def bs_ascending(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().sort()
+    best, flat = best[-beam:], flat[-beam:]
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "The worst continuations are taken")
+def bs_worst(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().sort()
+    return best[:beam], flat[:beam] // log_probs.shape[1], flat[:beam] % log_probs.shape[1]
+
+
+@wrong("beam_step", "Probabilities are added to log-probabilities")
+def bs_probabilities(log_probs, scores, beam):
+    best, flat = (log_probs.exp() + scores[:, None]).flatten().topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "scores come back as probabilities")
+def bs_products(log_probs, scores, beam):
+    best, flat = (log_probs.exp() * scores.exp()[:, None]).flatten().topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "(K, V) and (K,) do not line up")
+def bs_no_axis(log_probs, scores, beam):
+    best, flat = (log_probs + scores).flatten().topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "/ divides, // divides and drops the rest")
+def bs_true_division(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
+    return best, flat / log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "order of the results is (scores, parents, words)")
+def bs_order(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
+    return flat // log_probs.shape[1], flat % log_probs.shape[1], best
+
+
+@wrong("beam_step", "The new scores lack the old ones")
+def bs_only_last(log_probs, scores, beam):
+    flat = (log_probs + scores[:, None]).flatten().topk(beam).indices
+    return log_probs.flatten()[flat], flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "`log_probs` was changed")
+def bs_in_place(log_probs, scores, beam):
+    log_probs += scores[:, None]
+    best, flat = log_probs.flatten().topk(beam)
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@wrong("beam_step", "take min(beam, V) of each row")
+def bs_topk_twice_too_many(log_probs, scores, beam):
+    best, words = torch.topk(log_probs + scores[:, None], beam, dim=1)
+    best, flat = best.flatten().topk(beam)
+    return best, flat // beam, words.flatten()[flat]
+
+
+@wrong("beam_step", "at the first step (K = 1)")
+def bs_k_places(log_probs, scores, beam):
+    best, flat = (log_probs + scores[:, None]).flatten().topk(len(scores))
+    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
+
+
+@right("beam_step")
+def bs_python(log_probs, scores, beam):
+    found = [(scores[k].item() + log_probs[k, v].item(), k, v)
+             for k in range(log_probs.shape[0]) for v in range(log_probs.shape[1])]
+    best, parents, words = zip(*sorted(found, reverse=True)[:beam], strict=True)
+    return torch.tensor(best), torch.tensor(parents), torch.tensor(words)
+
+
+@right("beam_step")
+def bs_unravel(log_probs, scores, beam):
+    total = log_probs + scores[:, None]
+    best, flat = total.flatten().sort(descending=True)
+    parents, words = torch.unravel_index(flat[:beam], total.shape)
+    return best[:beam], parents, words
+
+
+@right("beam_step")
+def bs_topk_twice(log_probs, scores, beam):
+    """The best of each hypothesis first, then the best of those: the same, and less to sort."""
+    best, words = (log_probs + scores.view(-1, 1)).topk(min(beam, log_probs.size(1)), dim=1)
+    best, flat = best.flatten().topk(beam)
+    return best, flat.div(words.size(1), rounding_mode="floor"), words.flatten()[flat]
+
+
+# --- bleu_by_length ------------------------------------------------------------------------------------------
+
+def by_length(sources, hypotheses, references, buckets, lengths, score=bleu):
+    result = {}
+    for low, high in buckets:
+        inside = [i for i, words in enumerate(lengths) if low <= len(words) <= high]
+        if inside:
+            result[low, high] = score([hypotheses[i] for i in inside], [references[i] for i in inside])
+    return result
+
+
+@wrong("bleu_by_length", "by the length of their reference")
+def bl_by_reference(sources, hypotheses, references, buckets):
+    return by_length(sources, hypotheses, references, buckets, references)
+
+
+@wrong("bleu_by_length", "by the length of the hypothesis")
+def bl_by_hypothesis(sources, hypotheses, references, buckets):
+    return by_length(sources, hypotheses, references, buckets, hypotheses)
+
+
+@wrong("bleu_by_length", "mean of the sentences' BLEU")
+def bl_mean(sources, hypotheses, references, buckets):
+    return by_length(sources, hypotheses, references, buckets, sources,
+                     lambda hs, rs: float(np.mean([bleu([h], [r]) for h, r in zip(hs, rs, strict=True)])))
+
+
+@wrong("bleu_by_length", "`high` is left out")
+def bl_range(sources, hypotheses, references, buckets):
+    result = {}
+    for low, high in buckets:
+        inside = [i for i, source in enumerate(sources) if len(source) in range(low, high)]
+        if inside:
+            result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
+    return result
+
+
+@wrong("bleu_by_length", "`low` is not looked at")
+def bl_up_to(sources, hypotheses, references, buckets):
+    result = {}
+    for low, high in buckets:
+        inside = [i for i, source in enumerate(sources) if len(source) <= high]
+        result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
+    return result
+
+
+@wrong("bleu_by_length", "bleu refuses it. Leave the bucket out")
+def bl_empty_crashes(sources, hypotheses, references, buckets):
+    result = {}
+    for low, high in buckets:
+        inside = [i for i, source in enumerate(sources) if low <= len(source) <= high]
+        result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
+    return result
+
+
+@wrong("bleu_by_length", "An empty bucket counts as 0")
+def bl_empty_zero(sources, hypotheses, references, buckets):
+    found = by_length(sources, hypotheses, references, buckets, sources)
+    return {bucket: found.get(bucket, 0.0) for bucket in buckets}
+
+
+@wrong("bleu_by_length", "Right on ordinary inputs, but wrong when a bucket is empty")
+def bl_empty_nan(sources, hypotheses, references, buckets):
+    found = by_length(sources, hypotheses, references, buckets, sources)
+    return {bucket: found.get(bucket, math.nan) for bucket in buckets}
+
+
+@wrong("bleu_by_length", "arguments of bleu have changed places")
+def bl_swapped(sources, hypotheses, references, buckets):
+    return by_length(sources, references, hypotheses, buckets, sources)
+
+
+@wrong("bleu_by_length", "Every bucket holds all sentences")
+def bl_everything(sources, hypotheses, references, buckets):
+    return {bucket: bleu(hypotheses, references) for bucket in buckets}
+
+
+@wrong("bleu_by_length", "The keys are texts")
+def bl_text_keys(sources, hypotheses, references, buckets):
+    found = by_length(sources, hypotheses, references, buckets, sources)
+    return {f"{low}-{high}": score for (low, high), score in found.items()}
+
+
+@wrong("bleu_by_length", "scores lacks [(2, 4), (5, 7), (8, 10)] and has [2, 5, 8] too much")
+def bl_low_keys(sources, hypotheses, references, buckets):
+    found = by_length(sources, hypotheses, references, buckets, sources)
+    return {low: score for (low, high), score in found.items()}
+
+
+@wrong("bleu_by_length", "a list; expected a dict")
+def bl_list(sources, hypotheses, references, buckets):
+    return list(by_length(sources, hypotheses, references, buckets, sources).values())
+
+
+@wrong("bleu_by_length", "put into the last one")
+def bl_too_long(sources, hypotheses, references, buckets):
+    chosen = {}
+    for source, hypothesis, reference in zip(sources, hypotheses, references, strict=True):
+        for low, high in buckets:
+            if low <= len(source) <= high or ((low, high) == buckets[-1] and len(source) > high):
+                chosen.setdefault((low, high), []).append((hypothesis, reference))
+    return {bucket: bleu(*zip(*pairs, strict=True)) for bucket, pairs in chosen.items()}
+
+
+@wrong("bleu_by_length", "`buckets` was changed")
+def bl_removes(sources, hypotheses, references, buckets):
+    for bucket in list(buckets):
+        if not any(bucket[0] <= len(source) <= bucket[1] for source in sources):
+            buckets.remove(bucket)
+    return by_length(sources, hypotheses, references, buckets, sources)
+
+
+@right("bleu_by_length")
+def bl_pairs(sources, hypotheses, references, buckets):
+    chosen = defaultdict(list)
+    for source, *pair in zip(sources, hypotheses, references, strict=True):
+        for low, high in buckets:
+            if low <= len(source) < high + 1:
+                chosen[low, high].append(pair)
+    return {bucket: bleu(*zip(*pairs, strict=True)) for bucket, pairs in chosen.items()}
+
+
+@right("bleu_by_length")
+def bl_try(sources, hypotheses, references, buckets):
+    result = {}
+    for low, high in buckets:
+        keep = [low <= len(source) <= high for source in sources]
+        try:
+            result[low, high] = bleu([h for h, k in zip(hypotheses, keep, strict=True) if k],
+                                     [r for r, k in zip(references, keep, strict=True) if k])
+        except ValueError:
+            continue
+    return result
+
+
+# --- sampled_loss --------------------------------------------------------------------------------------------
+
+def numbered(targets, candidates):
+    return (candidates == targets[:, None]).int().argmax(dim=1)
+
+
+@wrong("sampled_loss", "The whole vocabulary competes")
+def sl_full(hidden, targets, weight, candidates):
+    return F.nll_loss((hidden @ weight.T).log_softmax(-1), targets)
+
+
+@wrong("sampled_loss", "The targets are not renumbered")
+def sl_not_renumbered(hidden, targets, weight, candidates):
+    return F.cross_entropy(F.linear(hidden, weight[candidates]), targets)
+
+
+@wrong("sampled_loss", "The first C rows of weight are taken")
+def sl_first_rows(hidden, targets, weight, candidates):
+    return F.cross_entropy(hidden @ weight[:candidates.shape[0]].T, numbered(targets, candidates))
+
+
+@wrong("sampled_loss", "This is the sum over the batch")
+def sl_sum(hidden, targets, weight, candidates):
+    log_probs = (hidden @ weight[candidates].T).log_softmax(-1)
+    return -log_probs[torch.arange(len(targets)), numbered(targets, candidates)].sum()
+
+
+@wrong("sampled_loss", "one loss an example")
+def sl_each(hidden, targets, weight, candidates):
+    return F.cross_entropy(hidden @ weight[candidates].T, numbered(targets, candidates), reduction="none")
+
+
+@wrong("sampled_loss", "gradient is cut: no gradient reaches `weight`")
+def sl_detached_weight(hidden, targets, weight, candidates):
+    rows = weight.detach()[candidates]
+    return F.cross_entropy(hidden @ rows.T, numbered(targets, candidates))
+
+
+@wrong("sampled_loss", "gradient is cut: no gradient reaches `hidden`")
+def sl_no_grad(hidden, targets, weight, candidates):
+    with torch.no_grad():
+        scores = hidden @ weight[candidates].T
+    return F.cross_entropy(scores, numbered(targets, candidates))
+
+
+@wrong("sampled_loss", "Wrong type: loss is a float; expected a Tensor")
+def sl_item(hidden, targets, weight, candidates):
+    return F.cross_entropy(hidden @ weight[candidates].T, numbered(targets, candidates)).item()
+
+
+@wrong("sampled_loss", "as in negative sampling")
+def sl_negative_sampling(hidden, targets, weight, candidates):
+    scores = hidden @ weight[candidates].T
+    sign = torch.where(candidates == targets[:, None], 1.0, -1.0)
+    return -F.logsigmoid(sign * scores).sum(dim=1).mean()
+
+
+@wrong("sampled_loss", "as in negative sampling")
+def sl_bce(hidden, targets, weight, candidates):
+    wanted = (candidates == targets[:, None]).float()
+    return F.binary_cross_entropy_with_logits(hidden @ weight[candidates].T, wanted)
+
+
+@wrong("sampled_loss", "The minus sign is missing")
+def sl_sign(hidden, targets, weight, candidates):
+    return (hidden @ weight[candidates].T).log_softmax(-1).gather(1, numbered(targets, candidates)[:, None]).mean()
+
+
+@wrong("sampled_loss", "The softmax runs twice")
+def sl_softmax_twice(hidden, targets, weight, candidates):
+    return F.cross_entropy(F.softmax(hidden @ weight[candidates].T, dim=-1), numbered(targets, candidates))
+
+
+@wrong("sampled_loss", "The softmax is missing")
+def sl_nll_of_scores(hidden, targets, weight, candidates):
+    return F.nll_loss(hidden @ weight[candidates].T, numbered(targets, candidates))
+
+
+@wrong("sampled_loss", "they still compete")
+def sl_zeroed(hidden, targets, weight, candidates):
+    competes = torch.zeros(len(weight))
+    competes[candidates] = 1
+    return F.cross_entropy(hidden @ weight.T * competes, targets)
+
+
+@wrong("sampled_loss", "exp() overflows")
+def sl_raw_exp(hidden, targets, weight, candidates):
+    e = torch.exp(hidden @ weight[candidates].T)
+    own = e[torch.arange(len(targets)), numbered(targets, candidates)]
+    return -torch.log(own / e.sum(1)).mean()
+
+
+@right("sampled_loss")
+def sl_dictionary(hidden, targets, weight, candidates):
+    column = {word: i for i, word in enumerate(candidates.tolist())}
+    return F.cross_entropy(hidden @ weight[candidates].T, torch.tensor([column[t] for t in targets.tolist()]))
+
+
+@right("sampled_loss")
+def sl_masked_full(hidden, targets, weight, candidates):
+    """All scores are computed, so nothing is saved, but only the candidates compete."""
+    others = torch.ones(len(weight), dtype=torch.bool)
+    others[candidates] = False
+    return F.cross_entropy((hidden @ weight.T).masked_fill(others, -math.inf), targets)
+
+
+@right("sampled_loss")
+def sl_by_hand(hidden, targets, weight, candidates):
+    own = (hidden * weight[targets]).sum(-1)
+    return (torch.logsumexp(hidden @ weight[candidates].T, dim=-1) - own).mean()
+
+
+# --- probe ---------------------------------------------------------------------------------------------------
+
+def ones(features):
+    return torch.cat([features, torch.ones(len(features), 1)], dim=1)
+
+
+def fitted(features, labels):
+    return torch.linalg.lstsq(features, F.one_hot(labels).float()).solution
+
+
+@wrong("probe", "The bias is missing")
+def pr_no_bias(features, labels, test_features):
+    return (test_features @ fitted(features, labels)).argmax(dim=1)
+
+
+@wrong("probe", "The bias is missing")
+def pr_no_bias_normal_equations(features, labels, test_features):
+    W = torch.linalg.solve(features.T @ features, features.T @ F.one_hot(labels).float())
+    return (test_features @ W).argmax(dim=1)
+
+
+@wrong("probe", "fitted to the test features")
+def pr_fits_tests(features, labels, test_features):
+    W = fitted(ones(test_features), labels[:len(test_features)])
+    return (ones(test_features) @ W).argmax(dim=1)
+
+
+@wrong("probe", "These are the scores")
+def pr_scores(features, labels, test_features):
+    return ones(test_features) @ fitted(ones(features), labels)
+
+
+@wrong("probe", "These are the largest scores")
+def pr_values(features, labels, test_features):
+    return (ones(test_features) @ fitted(ones(features), labels)).max(dim=1)[0]
+
+
+@wrong("probe", "return only the labels")
+def pr_max_pair(features, labels, test_features):
+    scores = ones(test_features) @ fitted(ones(features), labels)
+    return scores.max(dim=1).values, scores.argmax(dim=1)
+
+
+@wrong("probe", "labels were sorted")
+def pr_sorted(features, labels, test_features):
+    return (ones(test_features) @ fitted(ones(features), torch.sort(labels)[0])).argmax(dim=1)
+
+
+@wrong("probe", "not the labels")
+def pr_column_numbers(features, labels, test_features):
+    ids, columns = labels.unique(return_inverse=True)
+    return (ones(test_features) @ fitted(ones(features), columns)).argmax(dim=1)
+
+
+@wrong("probe", "for each id, the row that fits it best")
+def pr_wrong_axis(features, labels, test_features):
+    return (ones(test_features) @ fitted(ones(features), labels)).argmax(dim=0)
+
+
+@wrong("probe", "those of the training rows")
+def pr_training_rows(features, labels, test_features):
+    return (ones(features) @ fitted(ones(features), labels)).argmax(dim=1)
+
+
+@wrong("probe", "The ids themselves are fitted")
+def pr_regression(features, labels, test_features):
+    w = torch.linalg.pinv(ones(features)) @ labels.float()
+    return (ones(test_features) @ w).round().long()
+
+
+@wrong("probe", "off the training features, but not off the tests")
+def pr_centred_once(features, labels, test_features):
+    return (ones(test_features) @ fitted(ones(features - features.mean(dim=0)), labels)).argmax(dim=1)
+
+
+@wrong("probe", "Each set is centred by its own mean")
+def pr_centred_twice(features, labels, test_features):
+    W = fitted(ones(features - features.mean(dim=0)), labels)
+    return (ones(test_features - test_features.mean(dim=0)) @ W).argmax(dim=1)
+
+
+@wrong("probe", "the bias is left out. Then the one-hot labels have to be centred")
+def pr_centred_no_bias(features, labels, test_features):
+    mean = features.mean(dim=0)
+    return ((test_features - mean) @ fitted(features - mean, labels)).argmax(dim=1)
+
+
+@wrong("probe", "It raised RuntimeError")
+def pr_not_transposed(features, labels, test_features):
+    return (fitted(ones(features), labels) @ ones(test_features)).argmax(dim=1)
+
+
+@wrong("probe", "It raised RuntimeError")
+def pr_bias_only_in_training(features, labels, test_features):
+    return (test_features @ fitted(ones(features), labels)).argmax(dim=1)
+
+
+@wrong("probe", "torch.float32; expected torch.int64")
+def pr_float(features, labels, test_features):
+    return (ones(test_features) @ fitted(ones(features), labels)).argmax(dim=1).float()
+
+
+@wrong("probe", "no fit")
+def pr_correlations(features, labels, test_features):
+    return (ones(test_features) @ ones(features).T @ F.one_hot(labels).float()).argmax(dim=1)
+
+
+@right("probe")
+def pr_ridge(features, labels, test_features):
+    X, Y = ones(features), F.one_hot(labels).float()
+    W = torch.linalg.solve(X.T @ X + 0.01 * torch.eye(X.shape[1]), X.T @ Y)
+    return (ones(test_features) @ W).argmax(dim=1)
+
+
+@right("probe")
+def pr_pinv_unique(features, labels, test_features):
+    ids, columns = labels.unique(return_inverse=True)
+    return ids[(ones(test_features) @ (torch.linalg.pinv(ones(features)) @ F.one_hot(columns).float())).argmax(dim=1)]
+
+
+@right("probe")
+def pr_plus_minus_one(features, labels, test_features):
+    ids = labels.unique()
+    wanted = torch.where(labels[:, None] == ids, 1.0, -1.0)
+    W = torch.linalg.lstsq(ones(features), wanted, driver="gelsd").solution
+    return ids[(ones(test_features) @ W).argmax(dim=1)]
+
+
+@right("probe")
+def pr_centred_right(features, labels, test_features):
+    mean, wanted = features.mean(dim=0), F.one_hot(labels).float()
+    W = torch.linalg.lstsq(features - mean, wanted - wanted.mean(dim=0)).solution
+    return ((test_features - mean) @ W + wanted.mean(dim=0)).argmax(dim=1)
+
+
+@right("probe")
+def pr_numpy(features, labels, test_features):
+    X, Y = ones(features).numpy(), np.eye(int(labels.max()) + 1)[labels.numpy()]
+    return torch.from_numpy((ones(test_features).numpy() @ np.linalg.lstsq(X, Y, rcond=None)[0]).argmax(axis=1))
+
+
+# --- the references ------------------------------------------------------------------------------------------
+
+def test_references_keep_their_formulas():
+    """The references themselves, on numbers that can be checked by hand."""
+    reference = {exercise.name: exercise.reference for exercise in LESSON}
+    ids, lengths = reference["pad_batch"]([[5, 6], [7], [8, 9, 4]])
+    assert (ids.tolist(), lengths.tolist()) == ([[5, 6, 0], [7, 0, 0], [8, 9, 4]], [2, 1, 3])
+    assert reference["most_frequent_pair"]({("l", "o", "w", "·"): 5, ("l", "o", "t", "·"): 2, ("n", "o", "w", "·"): 2}
+                                           ) == ("l", "o")  # 7, as often as (o, w) and (w, ·)
+    inputs, labels = reference["shift"](torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]))
+    assert (inputs.tolist(), labels.tolist()) == ([[1, 5, 6], [1, 7, 2]], [[5, 6, 2], [7, 2, 0]])
+    probabilities = torch.tensor([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]])
+    scores, parents, words = reference["beam_step"](probabilities.log(), torch.tensor([0.6, 0.4]).log(), 3)
+    torch.testing.assert_close(scores.exp(), torch.tensor([0.36, 0.3, 0.18]))
+    assert (parents.tolist(), words.tolist()) == ([1, 0, 0], [0, 0, 1])
+    short, long = list("abcd"), list("abcdefgh")
+    assert reference["bleu_by_length"]([short, long], [short, list("ijklmnop")], [short, long], [(1, 4), (5, 7), (8, 9)]
+                                       ) == {(1, 4): pytest.approx(100), (8, 9): bleu([list("ijklmnop")], [long])}
+    loss = reference["sampled_loss"](torch.ones(1, 1), torch.tensor([4]), torch.tensor([[9.0], [9], [0], [9], [1]]),
+                                     torch.tensor([2, 4]))
+    torch.testing.assert_close(loss, torch.tensor(math.log(1 + math.exp(-1))))
+    line = torch.tensor([[1.0], [2], [4], [5]])
+    assert reference["probe"](line, torch.tensor([9, 9, 3, 3]), torch.tensor([[2.9], [3.1]])).tolist() == [9, 3]
+
+
+def test_the_sampled_loss_costs_the_candidates_only():
+    """Rows of the weight that are no candidates get no gradient."""
+    for seed in range(3):
+        make = EXERCISES["sampled_loss"].cases["on ordinary inputs"]
+        hidden, targets, weight, candidates = make(torch.Generator().manual_seed(seed))
+        weight.requires_grad_()
+        EXERCISES["sampled_loss"].reference(hidden, targets, weight, candidates).backward()
+        assert weight.grad.abs().sum(1).nonzero().squeeze(1).tolist() == candidates.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_probes_tests_are_decided_clearly(seed):
+    """Another way to fit must not be refused for a row on the border: a strong ridge changes nothing."""
+    for make in EXERCISES["probe"].cases.values():
+        features, labels, tests = make(torch.Generator().manual_seed(seed))
+        X, Y = ones(features), F.one_hot(labels).float()
+        W = torch.linalg.solve(X.T @ X + torch.eye(X.shape[1]), X.T @ Y)
+        assert torch.equal((ones(tests) @ W).argmax(dim=1), EXERCISES["probe"].reference(features, labels, tests))
+        assert len(tests) >= 30
+
+
+def test_results_of_whole_numbers_and_texts_have_no_largest_difference(capsys):
+    check("pad_batch", {"pad_batch": pb_library})
+    check("most_frequent_pair", {"most_frequent_pair": mf_dict})
+    check("bleu_by_length", {"bleu_by_length": bl_pairs})
+    assert "difference" not in capsys.readouterr().out
+
+
+def test_inputs_are_shown_as_they_are_or_by_their_lengths():
+    with pytest.raises(WrongAnswer, match=r"Inputs: sentences = \[\[\d+(, \d+)*\](, \[\d+(, \d+)*\])+\]\."):
+        check("pad_batch", {"pad_batch": pb_order})
+    with pytest.raises(WrongAnswer, match=r"pair is \('.', '.'\); expected \('.', '.'\)\.\nInputs: words = \{\('"):
+        check("most_frequent_pair", {"most_frequent_pair": mf_rarest})
+    with pytest.raises(WrongAnswer, match=r"scores\[\(2, 4\)\] is 50; expected [\d.]+\.\nInputs: sources: 18 lists of "
+                                          r"length \d+(, \d+){17}, hyp.*, buckets = \[\(2, 4\), \(5, 7\), \(8, 10\)\]"):
+        check("bleu_by_length", {"bleu_by_length": lambda s, h, r, b: dict.fromkeys(b, 50.0)})
+    with pytest.raises(WrongAnswer, match=r"loss is \(\d,\); expected \(\)\."):
+        check("sampled_loss", {"sampled_loss": sl_each})
+
+
+def test_dicts_are_close_if_their_values_are():
+    assert close({"a": 1.0, "b": 2.0}, {"b": 2.0 + 1e-7, "a": 1.0})
+    assert not close({"a": 1.0}, {"a": 1.1})
+    assert not close({"a": 1.0, "b": 2.0}, {"a": 1.0})
+    assert not close([1.0], {"a": 1.0})
+
+
+def test_a_wrong_kind_inside_a_dict_is_named():
+    with pytest.raises(WrongAnswer, match=r"Wrong type: scores\[\(2, 4\)\] is a str; expected a float"):
+        check("bleu_by_length", {"bleu_by_length": lambda s, h, r, b: dict.fromkeys(b, "50")})
