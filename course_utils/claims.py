@@ -16,6 +16,7 @@ from IPython.display import display
 from .plotting import BAD, GOOD, MUTED
 
 MIME = "application/vnd.attention-course.claim+json"
+_ITEM = "margin:0;padding:0;float:none;width:auto"          # of a list in a card, against the styles of pages
 
 
 class ClaimDoesNotHold(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
@@ -49,11 +50,13 @@ class Claim:
 
     def _html(self) -> str:
         colour = _colour(self.holds, self.expected)
-        return (f'<div style="border-left:6px solid {colour};padding:.4em .9em;margin:.5em 0;max-width:44em">'
-                f'<div><code>{escape(self.id)}</code> <b>{escape(self.says)}</b></div>'
-                f'<div>published: {escape(_plain(self.published))} <i>({escape(self.source)})</i></div>'
-                f'<div>measured: {escape(_plain(self.measured))}</div>'
-                f'<div style="margin-top:.3em">{_badge(self.verdict, colour)}</div></div>')
+        paper = f'{_list(self.published)}<div style="margin-top:.3em"><i>{escape(self.source)}</i></div>'
+        return (f'<div style="border-left:6px solid {colour};padding:.4em .9em;margin:.5em 0;max-width:44em;'
+                'color:inherit">'
+                f'<div><b>{escape(self.says)}</b> <code style="white-space:nowrap">{escape(self.id)}</code></div>'
+                '<div style="display:flex;flex-wrap:wrap;gap:.5em 2em;margin:.5em 0">'
+                f'{_column("the paper", paper)}{_column("here", _list(self.measured))}</div>'
+                f'{_badge(self.verdict, colour)}</div>')
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return {"text/plain": str(self), "text/html": self._html(),
@@ -175,6 +178,22 @@ def _short(value) -> str:
 
 def _plain(values: Mapping[str, str]) -> str:
     return "; ".join(f"{label}: {value}" if label else value for label, value in values.items())
+
+
+def _column(head: str, body: str) -> str:
+    """Half of a card; where there is no room for two halves, they stand one below the other."""
+    return (f'<div style="flex:1 1 16em"><div style="border-bottom:1px solid {MUTED};margin-bottom:.3em">{head}</div>'
+            f'{body}</div>')
+
+
+def _list(values: Mapping[str, str]) -> str:
+    """Labels on the left, values in a column on the right; a value without a label has the whole width."""
+    rows = ""
+    for label, value in values.items():
+        rows += f'<dt style="{_ITEM};font-weight:normal">{escape(label)}</dt>' if label else ""
+        span = "" if label else ";grid-column:1 / -1"
+        rows += f'<dd style="{_ITEM};font-weight:bold{span}">{escape(value)}</dd>'
+    return f'<dl style="display:grid;grid-template-columns:fit-content(70%) 1fr;gap:.1em 1em;margin:0">{rows}</dl>'
 
 
 def _colour(holds: bool, expected: bool) -> str:

@@ -43,11 +43,19 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
         print(f"course: {problem}", file=sys.stderr)
         return EXIT_FAILED
     except OSError as problem:
-        print(f"course: cannot use {problem.filename}: {problem.strerror}", file=sys.stderr)
+        print(f"course: {_refusal(problem)}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
         print("\ncourse: interrupted; the notebook that was running is as it was.", file=sys.stderr)
         return EXIT_INTERRUPTED
+
+
+def _refusal(problem: OSError) -> str:
+    """What the operating system refused; a full disk or a lost connection names no file."""
+    reason = problem.strerror or str(problem) or type(problem).__name__
+    if problem.filename is not None:
+        return f"cannot use {problem.filename}: {reason}"
+    return f"the operating system refused: {reason}. Mend that (a full disk, a lost connection?) and try again."
 
 
 def _parser() -> argparse.ArgumentParser:

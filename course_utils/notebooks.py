@@ -78,10 +78,14 @@ def find(number: str | None, root: Path) -> list[Path]:
     """The notebook with this number (``"02"`` or ``"2"``), or with ``None`` every numbered notebook.
 
     Raises:
-        CourseError: if there is none; the message lists the notebooks there are.
+        CourseError: if there is none, or several have the number; the message lists them.
     """
     everything = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
     found = [path for path in everything if number is None or path.name[:2] == number.zfill(2)]
+    if number is not None and len(found) > 1:
+        names = ", ".join(path.name for path in found)
+        raise CourseError(f"{len(found)} notebooks have the number {number!r}: {names}. Keep one of them, and give the "
+                          "others names without a number in front, such as my_copy.ipynb.")
     if found:
         return found
     there = "\n  ".join(path.name for path in everything) or "(none yet)"

@@ -1,13 +1,15 @@
 """Colours, style and the few plots that several notebooks share."""
 
+import base64
 import io
 import time
 from collections.abc import Collection, Mapping, Sequence
+from html import escape
 
 import matplotlib.pyplot as plt
 import torch
 from IPython import get_ipython
-from IPython.display import Image, display
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -32,20 +34,22 @@ def use_course_style() -> None:
 
 
 def show(figure: Figure, alt: str) -> None:
-    """Display a figure as PNG with a text alternative, and close it.
+    """Display a figure as a picture with a text alternative, and close it.
 
     Args:
         figure: what to show.
         alt: what the picture shows, for those who do not see it.
     """
-    display(Image(data=_png(figure), alt=alt), metadata={"image/png": {"alt": alt}})
-    plt.close(figure)
+    display(_picture(figure, alt), raw=True)
 
 
-def _png(figure: Figure) -> bytes:
+def _picture(figure: Figure, alt: str) -> dict[str, str]:
+    """What to display; closes the figure. HTML with a PNG inside, because JupyterLab gives a bare PNG no ``alt``."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor=PAPER)
-    return buffer.getvalue()
+    plt.close(figure)
+    png = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return {"text/html": f'<img alt="{escape(alt)}" src="data:image/png;base64,{png}">', "text/plain": alt}
 
 
 def in_notebook() -> bool:
@@ -77,17 +81,16 @@ class LiveCurve:
                  xlim=(0, self.steps), ylim=(0, None))
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats a word " \
               f"in {len(loss)} steps."
-        picture, metadata = Image(data=_png(figure), alt=alt), {"image/png": {"alt": alt}}
-        plt.close(figure)
         if self.handle is None:
-            self.handle = display(picture, metadata=metadata, display_id=True)
+            self.handle = display(_picture(figure, alt), raw=True, display_id=True)
         else:
-            self.handle.update(picture, metadata=metadata)
+            self.handle.update(_picture(figure, alt), raw=True)
         self.drawn = time.monotonic()
 
 
 def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
-                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None) -> Figure:
+                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
+                      label: str = "weight") -> Figure:
     """An attention matrix as a picture; the printed sibling of ``widgets.AttentionView``.
 
     Args:
@@ -96,6 +99,7 @@ def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
         columns: the ``T_k`` words that are looked at.
         alignment: true links ``(row, column)``, drawn as outlines.
         axes: where to draw; by default a new figure.
+        label: what the colours mean, written beside their scale.
 
     Raises:
         ValueError: if the words do not fit the shape.
@@ -114,7 +118,7 @@ def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
     for row, column in alignment:
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
-    axes.figure.colorbar(picture, ax=axes, label="weight", shrink=0.8)
+    axes.figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
     return axes.figure
 
 

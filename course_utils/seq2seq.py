@@ -45,8 +45,18 @@ class Encoder(nn.Module):
         self.rnn = RNNS[cell][0](d_embed, width, batch_first=True, bidirectional=bidirectional)
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read."""
-        embedded, lengths = self.dropout(self.embed(source)), (source != PAD).sum(dim=1).cpu()
+        """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read.
+
+        Raises:
+            ValueError: if a row of ``source`` holds no word; says which.
+        """
+        lengths = (source != PAD).sum(dim=1).cpu()
+        if not lengths.all():
+            rows = (lengths == 0).nonzero().flatten().tolist()
+            raise ValueError(f"source {tuple(source.shape)} has nothing but padding in rows {rows}; expected at least "
+                             "one id that is not PAD. End each sentence with EOS (data.text.encode_pairs does), or "
+                             "leave these rows out.")
+        embedded = self.dropout(self.embed(source))
         packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         states, last = self.rnn(packed)
         last = last[0] if isinstance(last, tuple) else last                 # an LSTM returns its cells, too
@@ -127,7 +137,8 @@ class Seq2Seq(nn.Module):
         d_embed: width of the word vectors.
         d_model: width of the encoder's states (both directions together) and of the decoder's state; equal, so that
             every score function fits without a further matrix.
-        attention: a name in :data:`course_utils.attention.SCORES`, or ``None`` for the summary alone.
+        attention: a name in :data:`course_utils.attention.SCORES`, or ``None`` for the summary alone. ``"location"``
+            has 64 positions; for longer sources replace ``model.decoder.score`` before training.
         query: ``"previous"`` (Bahdanau) or ``"current"`` (Luong) decoder state; ignored without attention.
         cell: ``"gru"`` or ``"lstm"``, on both sides.
         bidirectional: whether the encoder also reads from right to left.

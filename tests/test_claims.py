@@ -82,8 +82,42 @@ def test_text_is_text_not_markup(shown):
     parser, tags = HTMLParser(), []
     parser.handle_starttag = lambda tag, attrs: tags.append(tag)
     parser.feed(shown[0]["text/html"])
-    assert set(tags) == {"div", "code", "b", "i", "span"}
+    assert set(tags) == {"div", "code", "b", "i", "span", "dl", "dt", "dd"}
     assert tags.count("b") == tags.count("i") == 1
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (800, True), (320, True)])
+def test_a_card_has_two_columns_with_labels_left_and_values_right(shown, browser_page, width, dark):
+    published = {"BLEU, all sentences, without attention": "17.8", "with": "26.8", "by eye": "inversions included"}
+    claim(**{**ROW, "published": published, "measured": {"4-9 words": 85.1, "30-40 words": 11}}, holds=True)
+    ink, paper = ("#EEEEEE", "#111111") if dark else ("#222222", "#FFFFFF")
+    browser_page.set_viewport_size({"width": width, "height": 720})
+    browser_page.set_content("<style>dt { font: italic 9px serif; float: left } dd { margin-left: 40px }</style>"
+                             f'<body style="font: 20px sans-serif; color: {ink}; background: {paper}">'
+                             + shown[0]["text/html"])
+
+    def box(words):
+        return browser_page.get_by_text(words, exact=True).bounding_box()
+
+    for labels, values in [(published, published.values()), (("4-9 words", "30-40 words"), ("85.1", "11"))]:
+        labels, values = [*map(box, labels)], [*map(box, values)]
+        assert len({label["x"] for label in labels}) == len({value["x"] for value in values}) == 1
+        for label, value in zip(labels, values, strict=True):
+            assert abs(label["y"] - value["y"]) < 1
+            assert label["x"] + label["width"] <= value["x"]
+    paper, here, source = box("the paper"), box("here"), box(ROW["source"])
+    if width == 320:
+        assert source["y"] < here["y"], "no room for two columns: one below the other"
+    else:
+        assert here["y"] == paper["y"]
+        assert here["width"] == paper["width"]
+        assert source["x"] + source["width"] <= here["x"]
+    assert box(ROW["says"])["y"] < paper["y"]
+    assert box("✓ holds")["y"] > max(source["y"], box("11")["y"])
+    text_colours = browser_page.evaluate(
+        "[...document.querySelectorAll('dt, dd, b, i')].map(e => getComputedStyle(e).color)")
+    assert set(text_colours) == {"rgb(238, 238, 238)" if dark else "rgb(34, 34, 34)"}
+    assert browser_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_collect_keeps_order_and_says_where_from(shown, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import lesson
 
 from course_utils import cli, doctor
@@ -189,6 +189,35 @@ def test_a_broken_file_is_an_error_without_traceback(course, capsys):
     assert "01_works.ipynb is not readable as a notebook" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("problem", "said"), [
+    (PermissionError(13, "Permission denied", "/there/a.html"), "cannot use /there/a.html: Permission denied"),
+    (OSError(28, "No space left on device"), "refused: No space left on device. Mend that"),
+    (ConnectionError("the kernel hung up"), "refused: the kernel hung up. Mend that"),
+    (TimeoutError(), "refused: TimeoutError. Mend that"),
+])
+def test_what_the_system_refuses_is_said_in_words(course, capsys, monkeypatch, problem, said):
+    def refuse(*_, **__):
+        raise problem
+
+    monkeypatch.setattr(cli.Path, "write_text", refuse)
+    assert run(course, "slides", "03") == cli.EXIT_FAILED
+    error = capsys.readouterr().err
+    assert error.startswith("course: ")
+    assert said in error
+    assert "None" not in error
+
+
+@pytest.mark.parametrize("command", ["run", "slides", "handout"])
+def test_two_notebooks_with_one_number_are_named(course, capsys, command):
+    folder = course / "notebooks"
+    copy = folder / "03_lesson-Copy1.ipynb"
+    copy.write_bytes((folder / "03_lesson.ipynb").read_bytes())
+    assert run(course, command, "03") == cli.EXIT_FAILED
+    error = capsys.readouterr().err
+    assert "2 notebooks have the number '03': 03_lesson-Copy1.ipynb, 03_lesson.ipynb. Keep one" in error
+    assert [path.name for path in find(None, course)][2:] == ["03_lesson-Copy1.ipynb", "03_lesson.ipynb"]
+
+
 @pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["handout"], ["doctor"]])
 def test_help_has_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
@@ -247,6 +276,15 @@ def test_a_handout_has_no_solutions_and_still_its_pictures(course):
     assert "](attachment:drawing.svg)" in picture.source
     assert list(picture.attachments["drawing.svg"]) == ["image/svg+xml"]
     nbformat.validate(student)
+
+
+def test_a_handout_has_no_outputs_of_exercises_and_checks(course):
+    cells = [code("1", "exercise"), code("2", "check"), code("3", "nbval-ignore-output"), code("4")]
+    for cell in cells:
+        cell.outputs, cell.execution_count = [new_output("stream", text=cell.source)], int(cell.source)
+    student = handout(new_notebook(cells=cells), course)
+    counts = [(len(cell.outputs), cell.execution_count) for cell in student.cells]
+    assert counts == [(0, None), (0, None), (1, 3), (1, 4)]
 
 
 def test_a_handout_does_not_change_the_notebook_and_never_replaces_it(course, capsys):

@@ -87,7 +87,7 @@ def test_alignment_error_rate_by_hand():
     """Three links found, four true, two in common: 1 - 4/7."""
     found, true = {(0, 0), (1, 1), (2, 3)}, {(0, 0), (1, 2), (2, 3), (3, 3)}
     assert alignment_error_rate([found], [true]) == pytest.approx(3 / 7)
-    assert alignment_error_rate([found], [found]) == 0
+    assert alignment_error_rate([found], [found]) == alignment_error_rate([set()], [set()]) == 0
     assert alignment_error_rate([found], [{(5, 5)}]) == 1
     assert alignment_error_rate([{(1, 0)}], [{(0, 1)}]) == 1, "(target, source) is not (source, target)"
 

@@ -2,6 +2,7 @@
 
 import base64
 import io
+from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
 import pytest
@@ -49,13 +50,14 @@ class Display:
     def __init__(self):
         self.new, self.replaced = [], []
 
-    def __call__(self, picture, metadata, display_id):
-        assert display_id is True
-        self.new.append((picture, metadata))
+    def __call__(self, picture, raw, display_id):
+        assert raw is display_id is True
+        self.new.append(picture)
         return self
 
-    def update(self, picture, metadata):
-        self.replaced.append((picture, metadata))
+    def update(self, picture, raw):
+        assert raw is True
+        self.replaced.append(picture)
 
 
 @pytest.fixture
@@ -71,12 +73,27 @@ def notebook(monkeypatch):
 
 # --- show ----------------------------------------------------------------------------------------------------------
 
-def test_a_figure_is_shown_as_png_with_its_text_alternative(shell):
+def picture_in(data):
+    """The one picture of an output: its text alternative and its file."""
+    pictures, parser = [], HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: pictures.append((tag, dict(attributes)))
+    parser.feed(data["text/html"])
+    (tag, attributes), = pictures
+    assert tag == "img"
+    return attributes["alt"], base64.b64decode(attributes["src"].removeprefix("data:image/png;base64,"))
+
+
+def test_a_figure_is_shown_as_a_picture_with_its_text_alternative(shell):
+    alt = 'le looks at "the" & <eos>, chat looks at cat'
     with capture_output() as captured:
-        show(attention_heatmap(WEIGHTS, ROWS, COLUMNS), "le looks at the, chat looks at cat")
+        show(attention_heatmap(WEIGHTS, ROWS, COLUMNS), alt)
     output, = captured.outputs
-    assert output.metadata["image/png"]["alt"] == "le looks at the, chat looks at cat"
-    picture = plt.imread(io.BytesIO(base64.b64decode(output.data["image/png"])))
+    assert set(output.data) == {"text/html", "text/plain"}
+    assert output.data["text/plain"] == alt
+    assert output.metadata == {}
+    shown_alt, png = picture_in(output.data)
+    assert shown_alt == alt
+    picture = plt.imread(io.BytesIO(png))
     assert picture.shape[2] == 4
     assert picture[..., :3].std() > 0.05, "the picture is empty"
     assert (picture[0, 0] == 1).all(), "the paper is white, not transparent"
@@ -108,6 +125,12 @@ def test_the_heatmap_shows_the_weights_and_names_rows_and_columns():
 def test_the_heatmap_has_the_colours_of_the_course_whatever_the_style():
     with plt.rc_context({"image.cmap": "magma"}):
         assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[0].images[0].get_cmap().name == "cividis"
+
+
+def test_the_scale_says_what_the_colours_mean():
+    assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[1].get_ylabel() == "weight"
+    figure = attention_heatmap(WEIGHTS, ROWS, COLUMNS, label="share of the gradient")
+    assert figure.axes[1].get_ylabel() == "share of the gradient"
 
 
 def test_true_links_are_outlined_in_their_cell():
@@ -202,8 +225,8 @@ def test_the_curve_is_redrawn_in_place_now_and_then(notebook):
 
 def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(notebook):
     LiveCurve("GRU", 2).update([2.5, 1.5], final=True)
-    (_, metadata), = notebook.new
-    assert metadata["image/png"]["alt"] == "Training loss of GRU: from 2.50 to 2.00 nats a word in 2 steps."
+    data, = notebook.new
+    assert picture_in(data)[0] == "Training loss of GRU: from 2.50 to 2.00 nats a word in 2 steps."
 
 
 def test_a_run_without_a_step_has_no_curve(notebook):

@@ -1,5 +1,6 @@
 """Recurrent encoder-decoders: every combination keeps the promises that the notebooks build on."""
 
+import re
 from itertools import product
 
 import pytest
@@ -213,6 +214,31 @@ def test_without_attention_the_summary_is_all_there_is_and_is_read_at_every_step
     assert differs(other, step)
 
 
+def test_one_step_by_its_formulas():
+    """Bahdanau et al. 2015, appendix A.2.2: s_0 = tanh(W h), look with s_0, step. Luong et al. 2015, eq. 5: step, look
+    with the new state h, tanh(W [h; c])."""
+    source, target = make_inputs(lengths=(T_K,))
+    for query in ("previous", "current"):
+        model = make_model(("dot", query, "gru", True))
+        with torch.no_grad():
+            for parameter in model.parameters():                           # far from zero, where tanh is no line
+                parameter.mul_(3)
+        states = model.encoder(source)[0][0]                                                            # (T_k, d)
+        word = model.embed(target[0, 0])
+        s_0 = torch.tanh(model.bridge(torch.cat([states[-1, :D_MODEL // 2], states[0, D_MODEL // 2:]])))
+        if query == "previous":
+            weights = (states @ s_0).softmax(0)
+            s_1 = model.decoder.cell(torch.cat([word, weights @ states])[None], s_0[None])[0]
+            output = torch.tanh(model.decoder.combine(torch.cat([s_1, weights @ states, word])))
+        else:
+            s_1 = model.decoder.rnn(word[None], s_0[None])[0][0]
+            weights = (states @ s_1).softmax(0)
+            output = torch.tanh(model.decoder.combine(torch.cat([s_1, weights @ states])))
+        logits, by_model = model(source, target[:, :1])
+        assert_close(by_model[0, 0], weights)
+        assert_close(logits[0, 0], model.output(output))
+
+
 # --- encoder -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -240,6 +266,28 @@ def test_the_summary_is_where_each_direction_ended(cell, bidirectional):
     assert memory.src_mask[:, 0].sum(-1).tolist() == list(lengths)
 
 
+@pytest.mark.parametrize(("lengths", "rows"), [((3, 0, 4, 0), "[1, 3]"), ((0,), "[0]")])
+def test_a_source_without_a_word_is_refused(lengths, rows):
+    source = torch.full((len(lengths), 5), PAD)
+    for row, length in zip(source, lengths, strict=True):
+        row[:length] = EOS
+    with pytest.raises(ValueError, match=f"nothing but padding in rows {re.escape(rows)}; .*End each sentence"):
+        make_model((None, "previous", "gru", True)).encode(source)
+    with pytest.raises(ValueError, match="nothing but padding in rows"):
+        make_model(("dot", "current", "lstm", False)).encode(source[:, :0])
+
+
+@pytest.mark.parametrize("query", ["previous", "current"])
+def test_location_reads_longer_sources_once_its_score_is_replaced_as_the_error_says(query):
+    model, (source, target) = make_model(("location", query, "gru", True)), make_inputs(lengths=(70, 3))
+    with pytest.raises(ValueError, match="70 keys, but this score has 64 positions") as error:
+        model(source, target)
+    advice = re.search(r"before training: (model\.decoder\.score = .*)\.$", str(error.value))[1]
+    exec(advice, {"model": model, "LocationScore": SCORES["location"], "d_model": D_MODEL})
+    model.double()
+    assert model(source, target)[1].shape == (2, T_Q, 70)
+
+
 # --- the rest ------------------------------------------------------------------------------------------------------
 
 def test_dropout_is_random_in_training_only():
@@ -247,6 +295,17 @@ def test_dropout_is_random_in_training_only():
     assert differs(model(source, target)[0], model(source, target)[0])
     model.eval()
     assert torch.equal(model(source, target)[0], model(source, target)[0])
+
+
+@pytest.mark.parametrize("config", [(None, "previous", "gru", True), ("dot", "current", "lstm", True)])
+def test_dropout_is_on_both_word_vectors_and_before_the_softmax_layer(config):
+    """If everything is dropped, neither side's words are read, and of the last layer only the bias is left."""
+    model, (source, target) = make_model(config, dropout=1.0), make_inputs()
+    memory, state = model.encode(source)
+    assert torch.equal(model.encode(with_word(source, 0))[0].states, memory.states)
+    logits, _, last = model.decode(target, state, memory)
+    assert_close(model.decode(with_word(target, 1), state, memory)[2], last)
+    assert_close(logits, model.output.bias.expand_as(logits))
 
 
 @pytest.mark.parametrize(("argument", "known"), [

@@ -161,6 +161,19 @@ def test_the_schedule_is_what_the_learning_rate_follows():
     torch.testing.assert_close(moved(model), torch.full((1, 3), 0.5e-3), rtol=1e-3, atol=0)
 
 
+def test_the_optimizer_is_adam_with_the_betas_of_the_transformer():
+    """Three gradients, by the formulas of Kingma & Ba 2015 (algorithm 1), with 0.9 and 0.98."""
+    gradients = torch.tensor([[1.0, -2.0, 0.5], [-3.0, 1.0, 4.0], [0.2, 5.0, -1.0]])
+    model, weight = make_line(), make_line().weight.detach()
+    fit(model, gradients, steps=3, lr=0.01, loss=lambda model, gradient: ((model.weight * gradient).sum(), 1),
+        schedule=lambda *_: 1.0, clip=1e9)
+    m = v = 0
+    for t, gradient in enumerate(gradients, start=1):
+        m, v = 0.9 * m + 0.1 * gradient, 0.98 * v + 0.02 * gradient.square()
+        weight = weight - 0.01 * m / (1 - 0.9 ** t) / (v / (1 - 0.98 ** t)).sqrt()
+    torch.testing.assert_close(model.weight.detach(), weight)
+
+
 def test_long_gradients_are_scaled_down_and_recorded_as_they_were():
     """Below Adam's epsilon of 1e-8 the length of a gradient matters: a clip to 1e-10 all but stops training."""
     free, clipped = make_line(), make_line()

@@ -1,0 +1,106 @@
+"""Imports run one way: notebooks → models → attention → torch; widgets and plotting know tensors, not models."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import course_utils
+
+PACKAGE = Path(course_utils.__file__).parent
+# A room of the package, and the rooms that it may import. What is not here is not allowed.
+ALLOWED = {
+    "__init__": {"plotting"},
+    "attention": set(),
+    "claims": {"plotting"},
+    "cli": {"doctor", "notebooks", "slides"},
+    "data": set(),
+    "decoding": {"data.text"},
+    "doctor": set(),
+    "exercises": {"attention", "data.text", "metrics", "plotting"},
+    "metrics": {"data.grammar"},
+    "notebooks": {"widgets"},
+    "plotting": set(),
+    "seq2seq": {"attention", "data.text"},
+    "slides": {"notebooks"},
+    "training": {"data.text", "plotting"},
+    "widgets": {"plotting"},
+}
+OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}
+
+
+def imported(source: str, module: tuple[str, ...]) -> set[str]:
+    """Full names of all that a module imports, also inside functions.
+
+    ``module`` is the module's name in parts, ``"__init__"`` included. Of ``from a import b`` both ``a`` and ``a.b``
+    are given, since ``b`` may be a module.
+    """
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = [*module[:len(module) - node.level]] if node.level else []
+            origin = ".".join([*start, *filter(None, [node.module])])
+            names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def within(name: str, room: str) -> bool:
+    return name == room or name.startswith(f"{room}.")
+
+
+def wrong_imports(source: str, module: tuple[str, ...]) -> list[str]:
+    """What a module of the package imports and may not."""
+    room, names = module[1], imported(source, module)
+    ours = {name.removeprefix("course_utils.") for name in names if name.startswith("course_utils.")}
+    # of "from .data.text import PAD" the names are "data.text" and "data.text.PAD"
+    allowed = {name for name in ours if any(within(name, other) for other in ALLOWED[room] | {room})}
+    # "from . import x" gives "course_utils" itself, "from .data import text" gives "data", which "data.text" explains
+    whole = {name for name in ours if any(longer != name and within(longer, name) for longer in allowed)}
+    outside = {name for name in names if name.split(".")[0] in OUTSIDE}
+    return sorted((ours - allowed - whole) | outside)
+
+
+def modules() -> list[tuple[Path, tuple[str, ...]]]:
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return [(path, ("course_utils", *path.relative_to(PACKAGE).with_suffix("").parts)) for path in paths]
+
+
+@pytest.mark.parametrize(("path", "module"), modules(), ids=lambda value: ".".join(value[1:])
+                         if isinstance(value, tuple) else "")
+def test_imports_run_one_way(path, module):
+    assert module[1] in ALLOWED, f"{module[1]} is new; write into the table of this test what it may import"
+    assert wrong_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+def test_every_row_of_the_table_has_its_room():
+    assert {module[1] for _, module in modules()} == set(ALLOWED)
+
+
+def test_attention_needs_torch_and_nothing_else():
+    tops = {name.split(".")[0] for name in imported((PACKAGE / "attention.py").read_text(encoding="utf-8"),
+                                                    ("course_utils", "attention"))}
+    assert tops - sys.stdlib_module_names == {"torch"}
+
+
+@pytest.mark.parametrize(("module", "line", "wrong"), [
+    ("data.text", "from ..seq2seq import Seq2Seq", ["seq2seq", "seq2seq.Seq2Seq"]),
+    ("data.__init__", "from ..attention import SCORES", ["attention", "attention.SCORES"]),
+    ("attention", "from . import seq2seq", ["seq2seq"]),
+    ("attention", "import course_utils.data", ["data"]),
+    ("widgets.base", "def late():\n    from ..seq2seq import Memory", ["seq2seq", "seq2seq.Memory"]),
+    ("plotting", "from course_utils import decoding as d", ["decoding"]),
+    ("plotting", "from .training import fit", ["training", "training.fit"]),
+    ("seq2seq", "from .data.grammar import corpus", ["data.grammar", "data.grammar.corpus"]),
+    ("seq2seq", "from .data import corpus", ["data", "data.corpus"]),
+    ("claims", "import notebooks.lesson", ["notebooks.lesson"]),
+    ("claims", "from tests.synthetic import lesson", ["tests.synthetic", "tests.synthetic.lesson"]),
+    ("claims", "import synthetic", ["synthetic"]),
+    ("seq2seq", "import torch\nfrom .attention import SCORES\nfrom .data.text import PAD", []),
+    ("seq2seq", "from .data import text", []),
+    ("widgets.still", "from ..plotting import KEY\nfrom . import base", []),
+])
+def test_a_wrong_import_is_seen_and_a_right_one_is_not(module, line, wrong):
+    assert wrong_imports(line, ("course_utils", *module.split("."))) == wrong
