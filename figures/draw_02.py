@@ -42,12 +42,12 @@ ALT = {
         "lines run side by side. Three thick ones cross, because the order is reversed: european–européenne, "
         "economic–économique, area–zone. Two dashed ones start at one English word: “was” becomes “a été”.",
     "02_attention_step":
-        "One step of attention in five parts. 1, score: the decoder's state s of step t minus 1, the query, "
+        "One step of attention in four parts. 1, score: the decoder's state s of step t minus 1, the query, "
         "is compared with three encoder states, the keys; the scores are 13, 9 and 9. 2, softmax: the scores "
-        "become the weights 0.96, 0.02 and 0.02. 3, weigh: each encoder state, now a value, is multiplied by "
-        "its weight. 4, sum: the results add up to the context vector c of step t. 5, update: a GRU makes the "
-        "new state s of step t from the old state, the previous word and the context, and the word “accord” "
-        "is written.",
+        "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state, now a value, is "
+        "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
+        "makes the new state s of step t from the old state, the previous word and the context, and the word "
+        "“accord” is written.",
     "02_scores":
         "Six score functions, drawn as circuits from query q and key k to score e. Additive (Bahdanau et al. "
         "2015): v dot tanh(W_q q + W_k k), 2d² + d weights (biases not counted). Dot (Luong et al. 2015): q "
@@ -162,9 +162,9 @@ def alignment():
 
 def attention_step():
     axes = card(420)
-    columns = ((14, 340), (346, 478), (484, 592), (598, 726), (732, 946))
+    columns = ((14, 340), (346, 478), (484, 726), (732, 946))
     for number, ((left, right), title) in enumerate(
-            zip(columns, ("score", "softmax", "weigh", "sum", "update"), strict=True), 1):
+            zip(columns, ("score", "softmax", "weighted sum", "update"), strict=True), 1):
         box(axes, (left + right) / 2, 182, right - left, 336, fill=BAND, edge="none", corner=10)
         step(axes, (left + right) / 2, 40, number, title)
     rows, words = (108, 188, 268), ("agreement", "was", "signed")
@@ -352,8 +352,8 @@ def gradient_paths():
         text(axes, decoder[5] + 62, y, "loss", 16, INK, "bold")
         text(axes, 876, top + 50, steps, 22, color, "bold")
         text(axes, 876, top + 82, rule, 21 if rule[0] == "$" else 16, color)
-    text(axes, 480, 402, "Counted for S = 13 source and T = 14 target tokens; a bidirectional encoder halves the "
-         "encoder's part.", 15, MUTED)
+    text(axes, 480, 402, "Counted for S = 13, T = 14 and an encoder that reads one way; if it reads both ways, the "
+         "middle word is farthest.", 15, MUTED)
     return axes
 
 

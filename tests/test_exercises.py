@@ -442,6 +442,11 @@ def as_no_broadcast(query, keys, W_q, W_k, v):
     return torch.tanh(F.linear(query, W_q) + F.linear(keys, W_k)) @ v
 
 
+@wrong("additive_score", "lined up instead of crossed")
+def as_same_axis(query, keys, W_q, W_k, v):
+    return torch.tanh(F.linear(query, W_q).unsqueeze(1) + F.linear(keys, W_k).unsqueeze(1)) @ v
+
+
 @wrong("additive_score", "not transposed")
 def as_not_transposed(query, keys, W_q, W_k, v):
     q = query @ W_q

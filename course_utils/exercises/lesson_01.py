@@ -97,7 +97,7 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
 # --- most_frequent_pair --------------------------------------------------------------------------------------
 
 def most_frequent_pair(words: Words) -> tuple[str, str]:
-    """words: {tuple of symbols: the word's count}, e.g. {("l", "o", "w", "·"): 5}
+    """words: {tuple of symbols: the word's count}, e.g. {("l", "o", "w·"): 5}
     -> the most frequent pair of neighbours; of equals the alphabetically first
     """
     return _first(_count(words))
@@ -137,32 +137,32 @@ def _words_inputs(rng):
     while True:
         letters, words = _letters(rng, 4), {}
         for _ in range(_number(rng, 6, 9)):
-            word = [letters[i] for i in torch.randint(0, 4, (_number(rng, 2, 5),), generator=rng)]
+            word = [letters[i] for i in torch.randint(0, 4, (_number(rng, 3, 7),), generator=rng)]
             if all(a != b for a, b in _neighbours(word)):
-                words[*word, "·"] = _number(rng, 1, 20)
+                words[*word[:-1], word[-1] + "·"] = _number(rng, 1, 20)
         best = _count(words).most_common(2)
         if len(words) > 3 and best[0][1] > best[1][1]:
             return (words,)
 
 
 def _words_twice(rng):
-    """``abcab`` n times, ``de`` n + 1 times: ``ab`` wins only if both are counted."""
-    a, b, c, d, e = _letters(rng, 5)
+    """``abcabf`` n times, ``de`` n + 1 times: ``ab`` wins only if both are counted."""
+    a, b, c, d, e, f = _letters(rng, 6)
     n = _number(rng, 3, 9)
-    return ({(a, b, c, a, b, "·"): n, (d, e, "·"): n + 1},)
+    return ({(a, b, c, a, b, f + "·"): n, (d, e + "·"): n + 1},)
 
 
 def _words_tie(rng):
-    """Two words equally often; the pair that is first in the alphabet stands in the second."""
+    """Three words equally often; the pair that is first in the alphabet stands in the second."""
     a, b, c, d = sorted(_letters(rng, 4))
     n = _number(rng, 3, 9)
-    return ({(c, d, "·"): n, (a, b, "·"): n, (b, a, "·"): 1},)
+    return ({(b, c + "·"): n, (a, b + "·"): n, (c, d + "·"): n},)
 
 
 def _words_single(rng):
     """A frequent word of one symbol has no pair."""
     a, b, c = _letters(rng, 3)
-    return ({(a,): 50, (b, c, "·"): 4, (c, b, c, "·"): 3},)
+    return ({(a + "·",): 50, (b, c + "·"): 4, (c, b, c + "·"): 3},)
 
 
 def _both_ways(wrong_counts):
@@ -186,7 +186,7 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     *(("Every second pair is left out. Pairs overlap: of l o w there are (l, o) and (o, w). Go on by one symbol.",
        wrong)
       for wrong in _both_ways(lambda words: _count(words, lambda word: zip(word[::2], word[1::2], strict=False)))),
-    *(("The last pair of each word is left out. A word of n symbols has n - 1 pairs; the end mark is a symbol, too.",
+    *(("The last pair of each word is left out. A word of n symbols has n - 1 pairs, that of the end among them.",
        wrong) for wrong in _both_ways(lambda words: _count(words, lambda word: _neighbours(word[:-1])))),
     *(("Only the first pair of each word is counted.", wrong)
       for wrong in _both_ways(lambda words: _count(words, lambda word: _neighbours(word[:2])))),
@@ -461,6 +461,9 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     (PER_HYPOTHESIS, _beam_each),
     (PER_HYPOTHESIS, _beam_unsorted),
     (PER_HYPOTHESIS, lambda p, s, n: (*(p + s.unsqueeze(1)).topk(n, -1), torch.arange(len(s)))),
+    (PER_HYPOTHESIS, lambda p, s, n: ((p + s.unsqueeze(1)).topk(n, -1)[0],
+                                      torch.arange(len(s)).unsqueeze(1).expand(-1, n),
+                                      (p + s.unsqueeze(1)).topk(n, -1)[1])),
     (PER_HYPOTHESIS, lambda p, s, n: ((p + s.unsqueeze(1)).topk(n, -1)[0], torch.arange(len(s)),
                                       (p + s.unsqueeze(1)).topk(n, -1)[1])),
     ("// and % have changed places. " + SPLIT, _beam_result(lambda s, p, w, *_: (s, w, p))),

@@ -37,6 +37,9 @@ def _half(arguments: tuple) -> tuple:
 
 
 # Sentences that more than one table needs.
+LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with the "
+            "new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
+            "(B, T_q, T_k, d_h).")
 WRONG_AXIS = ("The softmax runs over the wrong axis. Each query spreads its attention over the keys, "
               "so the weights of a row sum to one: dim=-1.")
 IGNORED = "The mask is ignored. Give the scores of masked keys the value -inf before the softmax."
@@ -306,9 +309,8 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      lambda q, k, W_q, W_k, v: (q @ W_q).unsqueeze(2).add((k @ W_k).unsqueeze(1)).tanh() @ v),
     ("The matrices are swapped. W_q projects the query, W_k the keys.",
      lambda q, k, W_q, W_k, v: (q @ W_k.T).unsqueeze(2).add((k @ W_q.T).unsqueeze(1)).tanh() @ v),
-    ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are added as they are, so their times are lined up instead of "
-     "crossed. Give each an axis: query.unsqueeze(2) + keys.unsqueeze(1) is (B, T_q, T_k, d_h).",
-     lambda q, k, W_q, W_k, v: (q @ W_q.T + k @ W_k.T).tanh() @ v),
+    (LINED_UP, lambda q, k, W_q, W_k, v: (q @ W_q.T + k @ W_k.T).tanh() @ v),
+    (LINED_UP, lambda q, k, W_q, W_k, v: ((q @ W_q.T).unsqueeze(1) + (k @ W_k.T).unsqueeze(1)).tanh() @ v),
     ("An axis of length one is left over from v as a column. v is a vector: … @ v, or .squeeze(-1).",
      _additive(torch.tanh, lambda scores: scores.unsqueeze(-1))),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
