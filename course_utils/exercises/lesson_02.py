@@ -37,8 +37,8 @@ def _half(arguments: tuple) -> tuple:
 
 
 # Sentences that more than one table needs.
-LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with the "
-            "new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
+LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with "
+            "the new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
             "(B, T_q, T_k, d_h).")
 WRONG_AXIS = ("The softmax runs over the wrong axis. Each query spreads its attention over the keys, "
               "so the weights of a row sum to one: dim=-1.")
