@@ -31,7 +31,7 @@ SHADES = (0.75, 0.3, 0.5, 0.15, 0.6, 0.85, 0.2, 0.45)
 """How dark the cells of the one vector are drawn."""
 
 CUT = (("les·",), ("nouv", "el", "les·"), ("m", "ai", "s", "on", "s·"), ("sont·",), ("r", "ou", "g", "es·"), (".·",))
-"""A sentence in pieces: 150 merges learned from 300 sentences of the grammar, as in the notebook."""
+"""A sentence in pieces: 150 merges learned from 300 sentences of the grammar."""
 
 NEXT = {
     (): {"le": 0.5, "la": 0.4, "l'": 0.06},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import traitlets
 
-from .base import CourseWidget, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
 from .still import grid_picture, matrix_picture
 from .tensors import (
     read_links,
@@ -125,9 +125,9 @@ class AttentionView(CourseWidget):
     ):
         given = (rows, columns, alignment, segments, padding, queries, keys)
         parts, content = _read(weights, batch, *given)
-        _check_index("layer", layer, content["shape"][0])
+        check_index("layer", layer, content["shape"][0])
         head = head if not heads or head in heads else min(heads)
-        _check_index("head", head, content["shape"][1])
+        check_index("head", head, content["shape"][1])
         number = layer * content["shape"][1] + head
         content |= {"edition": 0, "heads": {str(number): _bytes(parts, layer, head)}}
         if cell is None:
@@ -207,22 +207,22 @@ class AttentionView(CourseWidget):
 
     @traitlets.validate("layer")
     def _layer_exists(self, proposal):
-        return _check_index("layer", proposal["value"], self._content["shape"][0])
+        return check_index("layer", proposal["value"], self._content["shape"][0])
 
     @traitlets.validate("head")
     def _head_exists(self, proposal):
-        return _check_index("head", proposal["value"], self._content["shape"][1])
+        return check_index("head", proposal["value"], self._content["shape"][1])
 
     @traitlets.validate("heads")
     def _heads_exist(self, proposal):
         heads = sorted(set(proposal["value"]))
-        return [_check_index("head", head, self._content["shape"][1]) for head in heads]
+        return [check_index("head", head, self._content["shape"][1]) for head in heads]
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
         if proposal["value"] is not None:
             for axis, index in zip(("row", "column"), proposal["value"], strict=True):
-                _check_index(axis, index, self._content["shape"][2 if axis == "row" else 3])
+                check_index(axis, index, self._content["shape"][2 if axis == "row" else 3])
         return proposal["value"]
 
     @traitlets.validate("view")
@@ -348,12 +348,6 @@ def _as_text(parts: dict, layer: int, head: int) -> dict:
     """One head as it stands in an exported page."""
     head_parts = {name: array[layer, head] for name, array in parts.items()}
     return {name: (quantised if name == "weights" else float32)(array) for name, array in head_parts.items()}
-
-
-def _check_index(axis: str, index: int, size: int) -> int:
-    if not 0 <= index < size:
-        raise traitlets.TraitError(f"{axis} is {index}, but there are {size}: 0 to {size - 1}.")
-    return index
 
 
 def _telling_cell(weights: np.ndarray, padding) -> tuple[int, int]:

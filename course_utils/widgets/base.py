@@ -18,6 +18,7 @@ from pathlib import Path
 import anywidget
 import matplotlib
 import numpy as np
+import traitlets
 
 STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -76,6 +77,13 @@ def _packed(name: str) -> str:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     text = json.dumps([_lean(javascript(name)), _lean(stylesheet(name))])
     return base64.b64encode(packer.compress(text.encode("ascii")) + packer.flush()).decode("ascii")
+
+
+def check_index(name: str, index: int, size: int) -> int:
+    """The index, if there is such a thing; otherwise a ``TraitError`` that says how many there are."""
+    if not 0 <= index < size:
+        raise traitlets.TraitError(f"{name} is {index}, but there are {size}: 0 to {size - 1}.")
+    return index
 
 
 class CourseWidget(anywidget.AnyWidget):

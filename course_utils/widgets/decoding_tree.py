@@ -12,7 +12,8 @@ from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 from ..plotting import BAD, GOOD, INK, MUTED, PAPER
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget, check_index, javascript, stylesheet
+from .still import png
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
 
@@ -60,8 +61,8 @@ class DecodingTree(CourseWidget):
     def __init__(self, tree: Mapping, step: int | None = None, node: int | None = None, title: str = ""):
         content = _content(tree)
         nodes, last = content["nodes"], _last(content)
-        step = _check_index("step", last if step is None else step, last + 1)
-        node = _check_index("node", _leader(content, step) if node is None else node, len(nodes))
+        step = check_index("step", last if step is None else step, last + 1)
+        node = check_index("node", _leader(content, step) if node is None else node, len(nodes))
         super().__init__(_content=content, step=max(step, nodes[node]["step"]), node=node, title=title)
 
     @property
@@ -84,11 +85,11 @@ class DecodingTree(CourseWidget):
 
     @traitlets.validate("step")
     def _step_exists(self, proposal):
-        return _check_index("step", proposal["value"], _last(self._content) + 1)
+        return check_index("step", proposal["value"], _last(self._content) + 1)
 
     @traitlets.validate("node")
     def _node_exists(self, proposal):
-        return _check_index("node", proposal["value"], len(self._content["nodes"]))
+        return check_index("node", proposal["value"], len(self._content["nodes"]))
 
     @traitlets.observe("step")
     def _selection_is_shown(self, change):
@@ -116,9 +117,7 @@ class DecodingTree(CourseWidget):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")
             self.figure().savefig(file, dpi=100)
-        picture = io.BytesIO()
-        Image.open(file).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(picture, "png", optimize=True)
-        return picture.getvalue()
+        return png(Image.open(file).convert("RGB"))
 
     def _in_words(self) -> str:
         nodes, best = self._content["nodes"], self._content["best"]
@@ -194,12 +193,6 @@ def _words(nodes: list[dict], node: int) -> list[str]:
         words.insert(0, nodes[node]["word"])
         node = nodes[node]["parent"]
     return words
-
-
-def _check_index(name: str, index: int, size: int) -> int:
-    if not 0 <= index < size:
-        raise traitlets.TraitError(f"{name} is {index}, but there are {size}: 0 to {size - 1}.")
-    return index
 
 
 # --- the still picture ---

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import traitlets
 
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget, check_index, javascript, stylesheet
 
 MOST_CHOICES = 9  # a choice is a key, 1 to 9
 MARKS = {True: "✓", False: "✗"}
@@ -74,11 +74,7 @@ class Quiz(CourseWidget):
 
     @traitlets.validate("question")
     def _question_exists(self, proposal):
-        count = len(self._questions)
-        if not 0 <= proposal["value"] < count:
-            given = proposal["value"]
-            raise traitlets.TraitError(f"question is {given}, but there are {count}: 0 to {count - 1}.")
-        return proposal["value"]
+        return check_index("question", proposal["value"], len(self._questions))
 
     def __repr__(self) -> str:
         return f"Quiz(questions={len(self._questions)})"

@@ -34,7 +34,8 @@ def _colours() -> np.ndarray:
     return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
 
 
-def _png(picture: Image.Image) -> bytes:
+def png(picture: Image.Image) -> bytes:
+    """The picture as a small PNG, in palette colours."""
     file = io.BytesIO()
     picture.quantize(64, dither=Image.Dither.NONE).save(file, "png", optimize=True)
     return file.getvalue()
@@ -90,7 +91,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
         draw.rectangle((x + 1, y + 1, x + pitch - 2, y + pitch - 2), outline="black")
         draw.rectangle((x + 2, y + 2, x + pitch - 3, y + pitch - 3), outline="white", width=2)
     draw.text((left, above + cells.height + 6), note, fill=MUTED, font=small)
-    return _png(picture)
+    return png(picture)
 
 
 def grid_picture(thumbnails: np.ndarray) -> bytes:
@@ -112,4 +113,4 @@ def grid_picture(thumbnails: np.ndarray) -> bytes:
     for head in range(heads):
         draw.text((left + head * pitch + side // 2, above - 4), str(head), fill=MUTED, font=small, anchor="ms")
     draw.text((left, above + layers * pitch + 4), "every layer (row) and head (column)", fill=MUTED, font=small)
-    return _png(picture)
+    return png(picture)
