@@ -57,10 +57,13 @@ class Encoder(nn.Module):
                              "one id that is not PAD. End each sentence with EOS (data.text.encode_pairs does), or "
                              "leave these rows out.")
         embedded = self.dropout(self.embed(source))
-        packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.rnn(packed)
+        if lengths.min() == source.size(1):                                 # no padding: much faster on a CPU
+            states, last = self.rnn(embedded)
+        else:
+            packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+            states, last = self.rnn(packed)
+            states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.size(1))
         last = last[0] if isinstance(last, tuple) else last                 # an LSTM returns its cells, too
-        states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.size(1))
         return states, torch.cat(list(last), dim=-1)
 
 

@@ -93,7 +93,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     even = getattr(batches, "batch_size", None) is not None
     accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))
     home = next(model.parameters()).device
-    optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98))     # as in Vaswani et al. 2017, section 5.3
+    optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98), fused=True)     # Vaswani et al. 2017, 5.3
     trained, optimizer, batches = accelerator.prepare(model, optimizer, batches)
     trained.train()
     history, started = History(), time.perf_counter()

@@ -93,10 +93,9 @@ def test_each_side_has_its_own_vocabulary():
     assert target.tolist() == [BOS, 4, 5, EOS]
 
 
-@pytest.mark.parametrize("chunk", [64, 4000])
-def test_every_example_exactly_once_an_epoch(chunk):
+def test_every_example_exactly_once_an_epoch():
     lengths = random_lengths()
-    sampler = TokenBatchSampler(lengths, 200, chunk=chunk)
+    sampler = TokenBatchSampler(lengths, 200)
     for _ in range(3):
         assert sorted(i for batch in sampler for i in batch) == list(range(len(lengths)))
 
@@ -130,6 +129,14 @@ def test_similar_lengths_go_together():
     assert 1 - sum(n for n, _ in lengths) / padded < 0.05
 
 
+def test_most_batches_hold_sentences_of_one_length():
+    """Such a batch needs no packing, and an unpacked LSTM trains about three times as fast on a CPU."""
+    lengths = random_lengths(20_000)
+    batches = list(TokenBatchSampler(lengths, 400))
+    uniform = [len({lengths[i][0] for i in batch}) == 1 for batch in batches]
+    assert sum(uniform) > 0.85 * len(batches)
+
+
 def test_batches_do_not_come_sorted_by_length():
     lengths = random_lengths(2000)
     widths = [max(lengths[i][0] for i in batch) for batch in TokenBatchSampler(lengths, 400)]
@@ -138,7 +145,7 @@ def test_batches_do_not_come_sorted_by_length():
 
 
 def test_every_epoch_has_its_own_order_and_its_own_batches():
-    sampler = TokenBatchSampler(random_lengths(), 200, chunk=100)
+    sampler = TokenBatchSampler(random_lengths(), 200)
     first, second = list(sampler), list(sampler)
     assert first != second
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}

@@ -68,25 +68,23 @@ def collate(examples: Sequence[tuple[Tensor, Tensor]]) -> Batch:
 
 
 class TokenBatchSampler:
-    """Index lists whose padded targets hold at most ``tokens`` tokens; similar lengths together, order shuffled.
+    """Index lists whose padded sides hold at most ``tokens`` tokens; equal lengths together, order shuffled.
 
     Every pass over the sampler is a new epoch with its own order, derived from ``seed`` and the epoch's number.
     """
 
-    def __init__(self, lengths: Sequence[tuple[int, int]], tokens: int, seed: int = 0, chunk: int = 4000):
-        """Sort by length within chunks of ``chunk`` shuffled examples: little padding, and still random batches."""
+    def __init__(self, lengths: Sequence[tuple[int, int]], tokens: int, seed: int = 0):
+        """``lengths`` are the examples' two, source and target."""
         longest = max((max(pair) for pair in lengths), default=0)
         if tokens < longest:
             raise ValueError(f"tokens={tokens}, but the longest sentence has {longest}; give at least that many.")
-        self.lengths, self.tokens, self.seed, self.chunk, self.epoch = lengths, tokens, seed, chunk, 0
+        self.lengths, self.tokens, self.seed, self.epoch = lengths, tokens, seed, 0
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed + 100_003 * self.epoch)
         self.epoch += 1
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
-        batches = []
-        for start in range(0, len(order), self.chunk):
-            batches += self.cut(sorted(order[start:start + self.chunk], key=lambda i: self.lengths[i]))
+        batches = self.cut(sorted(order, key=lambda i: self.lengths[i]))         # equal lengths keep their random order
         for b in torch.randperm(len(batches), generator=generator).tolist():
             yield batches[b]
 
