@@ -177,7 +177,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
     return [sorted(hypotheses, key=lambda h: h.score, reverse=True) for hypotheses in found]
 
 
-def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, steps: int = 60,
+def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, max_len: int = 60,
               pruned: int = 2, samples: Sequence[Sequence[int]] = ()) -> dict:
     """The beam search of one sentence as a tree, for :class:`course_utils.widgets.DecodingTree`.
 
@@ -185,7 +185,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         model, beam, alpha: as for :func:`beam_search`.
         source: ids ``(T_k,)`` or ``(1, T_k)``.
         vocab: words of the target.
-        steps: longest output in tokens, the ``max_len`` of the search.
+        max_len: longest output in tokens.
         pruned: how many of the candidates that just missed the beam to show at each step.
         samples: further outputs to draw as paths: rows of ids, such as :func:`sample` gives.
 
@@ -198,10 +198,10 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         where the hypothesis with the best score ends.
 
     Raises:
-        ValueError: for more than one sentence, or if ``beam`` or ``steps`` is below 1.
+        ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1.
     """
     _at_least_one("beam", beam)
-    _at_least_one("steps", steps)
+    _at_least_one("max_len", max_len)
     source = source.unsqueeze(0) if source.dim() == 1 else source
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
@@ -220,7 +220,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
 
     def follow(ids: Sequence[int]) -> Iterator[dict]:
         """The nodes of one output, made where the tree does not have them."""
-        ids = [int(i) for i in ids][:steps]
+        ids = [int(i) for i in ids][:max_len]
         ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
         memory, state = model.encode(source.to(device_of(model)))
         here, word = children[None, BOS], BOS
@@ -235,7 +235,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     places = [add(None, BOS, 0.0, kept=True)]
     complete = []
     with evaluating(model):
-        for parent, word, log_prob, candidates in _grow(model, source, beam, steps):
+        for parent, word, log_prob, candidates in _grow(model, source, beam, max_len):
             size = candidates.size(-1)
             totals, chosen = candidates.flatten().tolist(), (parent * size + word)[0].tolist()    # places in K * V
             kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
@@ -243,8 +243,8 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             missed = [c for c in order if c not in kept and totals[c] > -math.inf][:pruned]
             added = {c: add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
             places = [added.get(c, -1) for c in chosen]
-            complete += [i for i in map(added.get, kept) if nodes[i]["finished"] or nodes[i]["step"] == steps]
-        for node in follow(greedy(model, source, steps)[0][0].tolist()):
+            complete += [i for i in map(added.get, kept) if nodes[i]["finished"] or nodes[i]["step"] == max_len]
+        for node in follow(greedy(model, source, max_len)[0][0].tolist()):
             node["greedy"] = True
         for ids in samples:
             for node in follow(ids):

@@ -370,7 +370,7 @@ def test_the_tree_is_the_search(attention, query, cell, beam):
     for seed in range(3):
         model = random_model(attention, query, cell, seed=seed)
         source = sources([SENTENCES[0]])
-        tree = beam_tree(model, source, VOCAB, beam, steps=6)
+        tree = beam_tree(model, source, VOCAB, beam, max_len=6)
         nodes = tree["nodes"]
         found = beam_search(model, source, beam, max_len=6)[0]
         ends = [node for node in nodes if node["kept"] and (node["finished"] or node["step"] == 6)]
@@ -393,7 +393,7 @@ def test_the_tree_is_the_search(attention, query, cell, beam):
 @pytest.mark.parametrize("seed", range(6))
 def test_the_tree_shows_what_just_missed_the_beam(seed):
     model, source, free = random_model(seed=seed), sources([SENTENCES[0]])[0], 3
-    nodes = beam_tree(model, source, VOCAB, beam=3, steps=5, pruned=2)["nodes"]
+    nodes = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=2)["nodes"]
     for step in range(1, 6):
         column = [node for node in nodes if node["step"] == step]
         kept = [node["log_prob"] for node in column if node["kept"]]
@@ -402,7 +402,7 @@ def test_the_tree_shows_what_just_missed_the_beam(seed):
         assert len(pruned) <= 2
         assert max(pruned, default=-math.inf) <= min(kept, default=math.inf)
         free -= sum(node["finished"] for node in column if node["kept"])
-    bare = beam_tree(model, source, VOCAB, beam=3, steps=5, pruned=0)["nodes"]
+    bare = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=0)["nodes"]
     assert all(node["kept"] or node["greedy"] for node in bare)
     assert len([node for node in bare if node["kept"]]) == len([node for node in nodes if node["kept"]])
     assert len(bare) < len(nodes)
@@ -450,7 +450,7 @@ def test_samples_are_paths_of_the_tree():
 def test_a_tree_is_of_one_sentence(shape):
     with pytest.raises(ValueError, match="draws one sentence.*Of a batch, give one row"):
         beam_tree(make_model(), torch.full(shape, 4), VOCAB)
-    for settings, message in [({"beam": 0}, "beam=0"), ({"steps": 0}, "steps=0")]:
+    for settings, message in [({"beam": 0}, "beam=0"), ({"max_len": 0}, "max_len=0")]:
         with pytest.raises(ValueError, match=message):
             beam_tree(make_model(), sources(["a"]), VOCAB, **settings)
 

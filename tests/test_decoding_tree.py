@@ -264,7 +264,7 @@ def test_takes_what_beam_tree_gives():
         torch.nn.init.normal_(parameter)
     source = torch.tensor([[4, 5, 6, EOS]])
     drawn = sample(model, source.expand(3, -1), generator=torch.Generator().manual_seed(0), max_len=6)
-    view = DecodingTree(beam_tree(model, source, vocab, beam=3, steps=6, samples=drawn))
+    view = DecodingTree(beam_tree(model, source, vocab, beam=3, max_len=6, samples=drawn))
     best = beam_search(model, source, beam=3, max_len=6)[0][0]
     assert list(view.path) == [vocab.words[i] for i in best.ids]
     line = view._in_words().split("\n")
