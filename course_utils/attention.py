@@ -1,7 +1,8 @@
-"""Attention: six score functions, a softmax that respects a mask, and the weighted sum.
+"""Attention: a softmax that respects a mask, the weighted sum, six score functions, several heads, and positions.
 
 Shapes, everywhere: ``query (B, T_q, d_query)``, ``keys (B, T_k, d_key)``, ``values (B, T_k, d_value)``,
-``scores`` and ``weights (B, T_q, T_k)``. Masks are boolean and ``True`` means *may attend*.
+``scores`` and ``weights (B, T_q, T_k)``; with several heads ``(B, n_heads, T_q, T_k)``. Masks are boolean and ``True``
+means *may attend*. With more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
@@ -164,3 +165,135 @@ class LocationScore(Score):
 
 SCORES = {"additive": AdditiveScore, "dot": DotScore, "general": GeneralScore, "location": LocationScore,
           "cosine": CosineScore, "scaled_dot": ScaledDotScore}
+
+
+# --- several heads -------------------------------------------------------------------------------------------
+
+def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
+    """Nobody looks ahead: boolean ``(T_q, T_k)``, in which a query may attend to keys up to its own position.
+
+    Args:
+        n_queries: T_q.
+        n_keys: T_k, by default as many as queries. With more (a cache), the last query sees the last key.
+
+    Raises:
+        ValueError: if there are fewer keys than queries, so that the first queries would see nothing.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    if n_keys < n_queries:
+        raise ValueError(f"{n_queries} queries and {n_keys} keys: the first {n_queries - n_keys} would see nothing. "
+                         "Give at least as many keys as queries.")
+    return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side, each in its own part of the width (Vaswani et al. 2017, section 3.2.2).
+
+    Args:
+        d_model: width of query, keys, values and output.
+        n_heads: how many heads share it; each gets ``d_k = d_model / n_heads``.
+        dropout: share of the weights that is set to zero in training; by default none.
+        rotary: rotate queries and keys by their positions, see `rotary`; by default positions are not known.
+
+    Raises:
+        ValueError: if the heads do not divide the width, or rotary would leave a number without a partner.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, rotary: bool = False):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"d_model={d_model} does not divide into n_heads={n_heads} equal parts; "
+                             "choose a d_model that is a multiple of n_heads.")
+        if rotary and d_model // n_heads % 2:
+            raise ValueError(f"rotary turns pairs, but a head has d_model / n_heads = {d_model // n_heads} numbers; "
+                             "choose an even width.")
+        self.n_heads, self.rotary = n_heads, rotary
+        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+        self.dropout = nn.Dropout(dropout)
+
+    def split(self, x: Tensor) -> Tensor:
+        """``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``: head h gets the h-th part of the width."""
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+    def join(self, x: Tensor) -> Tensor:
+        """``(B, n_heads, T, d_k)`` to ``(B, T, d_model)``: the heads' outputs side by side again."""
+        return x.transpose(1, 2).flatten(-2)
+
+    def forward(self, query: Tensor, keys: Tensor | None = None, values: Tensor | None = None,
+                mask: Tensor | None = None, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Project, split, attend, join, project.
+
+        Args:
+            query: ``(B, T_q, d_model)``.
+            keys: ``(B, T_k, d_model)``; by default the query (self-attention).
+            values: ``(B, T_k, d_model)``; by default the keys.
+            mask: boolean, ``True`` = may attend: ``(T_q, T_k)``, ``(B, 1 or T_q, T_k)``, which holds for all heads, or
+                four axes that broadcast to ``(B, n_heads, T_q, T_k)``.
+            bias: added to the scores before the softmax, broadcastable to ``(B, n_heads, T_q, T_k)``, e.g. `alibi`.
+
+        Returns:
+            ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout.
+        """
+        keys = query if keys is None else keys
+        values = keys if values is None else values
+        q, k, v = self.split(self.W_q(query)), self.split(self.W_k(keys)), self.split(self.W_v(values))
+        if self.rotary:
+            q, k = rotary(q, start=k.size(-2) - q.size(-2)), rotary(k)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))           # (B, n_heads, T_q, T_k)
+        if bias is not None:
+            scores = scores + bias.to(scores)
+        if mask is not None and mask.dim() == 3:
+            mask = mask.unsqueeze(1)                                       # (B, 1, T_q, T_k)
+        weights = masked_softmax(scores, mask)
+        return self.W_o(self.join(self.dropout(weights) @ v)), weights
+
+
+# --- positions -----------------------------------------------------------------------------------------------
+
+def _angles(start: int, n: int, d: int) -> Tensor:
+    """``(n, d / 2)``: position / 10000^(2i/d) for pair i, in float64, in which far positions stay exact."""
+    if d % 2:
+        raise ValueError(f"the width is {d}, but sine and cosine come in pairs; choose an even width.")
+    frequencies = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    return torch.arange(start, start + n, dtype=torch.float64).outer(frequencies)
+
+
+def sinusoidal(n: int, d_model: int) -> Tensor:
+    """Positions as waves, to be added to the embeddings (Vaswani et al. 2017, section 3.5).
+
+    ``(n, d_model)`` with ``sin(position / 10000^(2i/d_model))`` in column 2i and the cosine in column 2i + 1.
+    An odd d_model is a ValueError.
+    """
+    angles = _angles(0, n, d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
+
+
+def rotary(x: Tensor, start: int = 0) -> Tensor:
+    """Rotate the pairs ``(x[2i], x[2i + 1])`` by ``position / 10000^(2i/d)`` (Su et al. 2021, section 3.2.2).
+
+    Applied to queries and keys: their dot product then depends on the distance of two positions, not on the places.
+
+    Args:
+        x: ``(..., T, d)``.
+        start: position of the first row; not 0 if earlier rows are in a cache.
+
+    Returns:
+        A tensor like x. An odd d is a ValueError.
+    """
+    angles = _angles(start, x.size(-2), x.size(-1))
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
+    """A bias of the scores: the further away, the lower (Press et al. 2022, section 3).
+
+    The paper's attention is causal, and its bias only looks back. This one is symmetric, so that it also works
+    without a causal mask: ``(n_heads, T_q, T_k)`` with ``-slope * |distance|``, where the slope of head h = 1, 2, … is
+    ``2^(-8h / n_heads)``.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
+    distance = torch.arange(n_keys) - torch.arange(n_keys - n_queries, n_keys).unsqueeze(1)
+    return -slopes.view(-1, 1, 1) * distance.abs()

@@ -46,6 +46,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
 
     Raises:
         ValueError: if ``max_len`` is below 1.
+        FloatingPointError: if the model's logits are NaN; so do the other functions here.
     """
     _at_least_one("max_len", max_len)
     device = device_of(model)
@@ -57,6 +58,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
         done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
         while not done.all() and len(words) < max_len:
             logits, weights, state = model.decode(word, state, memory)
+            _no_nan(logits)
             word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
             done |= word.squeeze(1) == EOS
             words.append(word)
@@ -127,6 +129,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
     free = torch.full((n, 1), beam, device=device)                          # who has ended keeps its place
     for _ in range(max_len):
         logits, _, state = model.decode(word.view(-1, 1), state, memory)
+        _no_nan(logits)
         steps = logits[:, -1].float().log_softmax(dim=-1).view(n, beam, -1)
         candidates = log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps    # (B, K, V)
         log_prob, best = candidates.flatten(1).topk(beam)
@@ -311,12 +314,19 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         done = torch.zeros(source.size(0), 1, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
             logits, _, state = model.decode(word.to(device), state, memory)
+            _no_nan(logits)
             logits = logits[:, -1].float().cpu()                    # (B, vocab)
             logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
             word = truncate(logits.softmax(dim=-1), top_k, top_p).multinomial(1, generator=generator)
             done |= word == EOS
             words.append(word)
     return torch.cat(words, dim=1)
+
+
+def _no_nan(logits: Tensor) -> None:
+    if logits.isnan().any():
+        raise FloatingPointError("the model's logits are NaN. Was its training stopped because the loss was no number? "
+                                 "Make the model anew and train it at a lower learning rate.")
 
 
 def _at_least_one(name: str, given: int) -> None:
@@ -344,9 +354,12 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
         beam, alpha: see :func:`beam_search`; with ``beam=1`` decoding is greedy.
 
     Raises:
+        TypeError: if a sentence is a string.
         ValueError: if ``beam`` or ``max_len`` is below 1.
     """
     _at_least_one("beam", beam)
+    if any(isinstance(sentence, str) for sentence in sentences):
+        raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))

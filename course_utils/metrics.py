@@ -31,6 +31,8 @@ def exact_match(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequen
 
 
 def _same_number(hypotheses: Sequence, references: Sequence) -> None:
+    if any(isinstance(sentence, str) for sentence in (*hypotheses, *references)):
+        raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
                          "of both, at least one.")

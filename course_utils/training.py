@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from .data.text import PAD, Batch
-from .plotting import LiveCurve
+from .plotting import LiveCurve, smooth
 
 
 @dataclass
@@ -114,7 +114,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
             history.grad_norm.append(float(grad_norm))
             history.loss.append(value.item())
             history.tokens += n_tokens
-            bar.set_postfix_str(f"loss {history.loss[-1]:.3f}", refresh=False)
+            bar.set_postfix_str(f"loss {smooth(history.loss[-25:])[-1]:.3f}", refresh=False)
             bar.update()
             if curve:
                 curve.update(history.loss)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -574,6 +575,20 @@ def test_translations_by_beam_search_are_its_best_hypotheses(batch_size):
     assert translate(model, SENTENCES, VOCAB, VOCAB, **settings) != best
     with pytest.raises(ValueError, match="beam=0; expected at least 1"):
         translate(model, SENTENCES, VOCAB, VOCAB, beam=0)
+
+
+def test_a_sentence_in_one_string_is_refused():
+    with pytest.raises(TypeError, match=r"expected a list of words, e\.g\. sentence\.split\(\)"):
+        translate(make_model(), ["a b"], VOCAB, VOCAB)
+
+
+@pytest.mark.parametrize("decode", [greedy, sample, beam_search, partial(beam_tree, vocab=VOCAB)])
+def test_logits_that_are_no_numbers_are_named(decode):
+    """Not an empty sentence, and not an error far away."""
+    model = make_model()
+    torch.nn.init.constant_(model.output.bias, math.nan)
+    with pytest.raises(FloatingPointError, match="logits are NaN. Was its training stopped"):
+        decode(model, sources(["a"]))
 
 
 # --- attention matrices --------------------------------------------------------------------------------------------

@@ -590,6 +590,13 @@ def bs_multiplied(log_probs, scores, beam):
 
 
 @wrong("beam_step", "chosen for each hypothesis apart")
+def bs_flattened(log_probs, scores, beam):
+    """The best of each, one after the other: K * beam of them."""
+    best, words = (log_probs + scores.unsqueeze(1)).topk(beam, dim=-1)
+    return best.flatten(), torch.arange(len(scores)).repeat_interleave(beam), words.flatten()
+
+
+@wrong("beam_step", "chosen for each hypothesis apart")
 def bs_topk_rows(log_probs, scores, beam):
     best, words = (log_probs + scores[:, None]).topk(beam, dim=1)
     return best, torch.arange(len(scores)), words
@@ -958,9 +965,9 @@ def sl_dictionary(hidden, targets, weight, candidates):
     return F.cross_entropy(hidden @ weight[candidates].T, torch.tensor([column[t] for t in targets.tolist()]))
 
 
-@right("sampled_loss")
+@wrong("sampled_loss", "all rows but the candidates' are NaN (nobody need read them)")
 def sl_masked_full(hidden, targets, weight, candidates):
-    """All scores are computed, so nothing is saved, but only the candidates compete."""
+    """Only the candidates compete, but all scores are computed, so nothing is saved."""
     others = torch.ones(len(weight), dtype=torch.bool)
     others[candidates] = False
     return F.cross_entropy((hidden @ weight.T).masked_fill(others, -math.inf), targets)

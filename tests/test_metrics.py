@@ -25,6 +25,15 @@ def words(*sentences):
 
 # --- translations --------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("metric", [bleu, exact_match])
+@pytest.mark.parametrize("sides", [("the man slept", ["the", "man"]), (["the", "man"], "the man slept")])
+def test_a_sentence_is_a_list_of_words(metric, sides):
+    """A string would be read letter by letter, and its BLEU would be too high."""
+    hypothesis, reference = sides
+    with pytest.raises(TypeError, match=r"expected a list of words, e\.g\. sentence\.split\(\)"):
+        metric([hypothesis], [reference])
+
+
 def test_bleu_of_a_perfect_and_of_a_hopeless_translation():
     reference = words("the cat sat on the mat", "it slept for a while")
     assert bleu(reference, reference) == pytest.approx(100)

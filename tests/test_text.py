@@ -159,6 +159,7 @@ def test_the_seed_decides_the_order_of_every_epoch():
 
     assert epochs(5) == epochs(5)
     assert epochs(5) != epochs(6)
+    assert epochs(5)[1] != epochs(6)[0]         # one seed's second epoch is not the next one's first
 
 
 def test_the_loader_reshuffles_and_loses_nothing():

@@ -267,7 +267,7 @@ def _wrong_value(name: str, mine, right) -> str:
         return f"Wrong values: {name} lacks {missing} and has {extra} too much."
     if isinstance(right, dict):
         return next(filter(None, (_wrong_value(f"{name}[{key!r}]", mine[key], right[key]) for key in right)))
-    if not isinstance(right, Tensor | Real):
+    if isinstance(right, bool) or not isinstance(right, Tensor | Real):
         return f"Wrong value: {name} is {mine!r}; expected {right!r}."
     if not isinstance(right, Tensor):
         return f"Wrong value: {name} is {mine:.4g}; expected {right:.4g}."

@@ -409,6 +409,12 @@ def _beam_unsorted(p, s, n):
     return best, torch.arange(len(s)), words
 
 
+def _beam_flattened(p, s, n):
+    """The best n of each hypothesis, one after the other: K * n."""
+    best, words = (p + s.unsqueeze(1)).topk(min(n, p.size(1)), 1)
+    return best.flatten(), torch.arange(len(s)).repeat_interleave(best.size(1)), words.flatten()
+
+
 def _beam_twice(p, s, n):
     """Right, but for a beam wider than the vocabulary: the best of each hypothesis, then the best of those."""
     best, words = (p + s.unsqueeze(1)).topk(n, 1)
@@ -460,6 +466,8 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
      _beam_twice),
     (PER_HYPOTHESIS, _beam_each),
     (PER_HYPOTHESIS, _beam_unsorted),
+    (PER_HYPOTHESIS, _beam_flattened),
+    (PER_HYPOTHESIS, lambda p, s, n: tuple(part[:n] for part in _beam_flattened(p, s, n))),
     (PER_HYPOTHESIS, lambda p, s, n: (*(p + s.unsqueeze(1)).topk(n, -1), torch.arange(len(s)))),
     (PER_HYPOTHESIS, lambda p, s, n: ((p + s.unsqueeze(1)).topk(n, -1)[0],
                                       torch.arange(len(s)).unsqueeze(1).expand(-1, n),
@@ -613,6 +621,12 @@ def _sampled_inputs(rng, all_words=False):
     return randn(rng, B, d), targets, randn(rng, V, d), candidates
 
 
+def _sampled_only(rng):
+    """The rows of all other words are NaN: who reads them, shows it."""
+    hidden, targets, weight, candidates = _sampled_inputs(rng)
+    return hidden, targets, torch.full_like(weight, torch.nan).index_copy(0, candidates, weight[candidates]), candidates
+
+
 def _sampled_large(rng):
     hidden, *others = _sampled_inputs(rng)
     return 100 * hidden, *others
@@ -646,7 +660,11 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "on ordinary inputs": _sampled_inputs,
     "when every word is a candidate (the full loss)": lambda rng: _sampled_inputs(rng, all_words=True),
     "when the scores are large (in the hundreds)": _sampled_large,
+    "when all rows but the candidates' are NaN (nobody need read them)": _sampled_only,
 }, (
+    ("All rows of weight are multiplied, and the other words hidden afterwards: right, but nothing is saved. Take the "
+     "rows first: weight[candidates].",
+     lambda h, t, w, c: F.cross_entropy(h @ w.T + torch.full((len(w),), -torch.inf).index_fill(0, c, 0.0), t)),
     ("The whole vocabulary competes: right, but nothing is saved. Take the candidates' rows: weight[candidates].",
      lambda h, t, w, c: F.cross_entropy(h @ w.T, t)),
     ("The targets are not renumbered: a target's id is its row in weight, but the scores have one column a candidate. "

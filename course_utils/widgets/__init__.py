@@ -3,7 +3,13 @@
 from .attention_view import AttentionView
 from .base import strip_widget_state
 from .decoding_tree import DecodingTree
+from .mask_explorer import MaskExplorer
+from .position_explorer import PositionExplorer
 from .quiz import Question, Quiz
+from .softmax_lab import SoftmaxLab
 from .tokenizer_view import TokenizerView
 
-__all__ = ["AttentionView", "DecodingTree", "Question", "Quiz", "TokenizerView", "strip_widget_state"]
+__all__ = [
+    "AttentionView", "DecodingTree", "MaskExplorer", "PositionExplorer", "Question", "Quiz", "SoftmaxLab",
+    "TokenizerView", "strip_widget_state",
+]

@@ -197,7 +197,7 @@ def _words(nodes: list[dict], node: int) -> list[str]:
 
 # --- the still picture ---
 
-PITCH_X, PITCH_Y, WIDTH, HEIGHT = 98, 42, 78, 34  # CSS pixels, as in decoding_tree.js
+PITCH_X, PITCH_Y, WIDTH, HEIGHT = 98, 42, 78, 34  # pixels
 
 
 def _figure(content: dict, step: int) -> Figure:

@@ -4,11 +4,11 @@
 // finished, greedy, sampled, row}: columns are steps, and `row` is the place in the column (the beam first, then by
 // log-probability). `node` is the selected one; only nodes up to `step` are shown.
 
-const ROOM = 1060; // CSS pixels for all columns, if they can be made to fit
+const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
 const NODE_WIDTHS = [84, 112]; // the narrowest and the widest node
-const NODE_HEIGHT = 34;
-const GAPS = [16, 40]; // between two columns
-const PITCH_Y = 42;
+const NODE_HEIGHT = 42;
+const GAPS = [14, 40]; // between two columns
+const PITCH_Y = 51;
 const LONGEST = 75; // characters of a path in the line above the tree
 const MARGIN = 11; // for badges and rings around the nodes
 
@@ -121,7 +121,7 @@ class DecodingTree extends CourseWidget {
   }
 
   drawing() {
-    const words = this.nodes.map(({ word }) => textWidth(visible(word), "bold 13px system-ui, sans-serif"));
+    const words = this.nodes.map(({ word }) => textWidth(visible(word), "bold 16px system-ui, sans-serif"));
     const fit = (size, [least, most]) => Math.floor(Math.max(least, Math.min(most, size)));
     const share = ROOM / (this.last + 1);
     this.width = fit(Math.min(Math.max(...words) + 12, share - GAPS[0]), NODE_WIDTHS);
@@ -131,7 +131,7 @@ class DecodingTree extends CourseWidget {
     this.boxes = this.nodes.map((node) => this.box(node));
     this.edges = this.nodes.map((node) => this.edge(node));
     const lines = shape("svg", { class: "dt-lines", width, height, "aria-hidden": "true" });
-    // the faint ones first, the winner and the greedy path on top
+    // the faint ones first, the greedy path on top
     const rank = (id) => (this.nodes[id].greedy ? 2 : 0) + (this.nodes[id].kept ? 1 : 0);
     const order = this.edges.map((_, id) => id).sort((a, b) => rank(a) - rank(b));
     lines.append(...order.map((id) => this.edges[id]));

@@ -1,0 +1,921 @@
+"""Lesson 03's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
+    pytest_generate_tests,
+    right,
+    test_every_exercise_has_its_seeded_answers,
+    test_every_known_fault_is_named_as_itself,
+    test_right_answer_in_another_style_passes,
+    test_wrong_answer_is_rejected_with_its_fault,
+    wrong,
+)
+from torch import nn
+
+from course_utils.exercises import EXERCISES, WrongAnswer, check
+from course_utils.exercises.lesson_03 import LESSON_03
+
+LESSON = LESSON_03
+
+
+# --- self_attention ------------------------------------------------------------------------------------------
+
+@wrong("self_attention", "The scale is missing")
+def sa_no_scale(x, W_q, W_k, W_v):
+    weights = F.softmax(torch.einsum("id,jd->ij", x @ W_q, x @ W_k), dim=1)
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "scaled by the width of x, sqrt(d)")
+def sa_width_of_x(x, W_q, W_k, W_v):
+    T, d = x.shape
+    weights = torch.softmax((x @ W_q) @ (x @ W_k).T / d ** 0.5, dim=-1)
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "The scale is its root, sqrt(d_k)")
+def sa_not_the_root(x, W_q, W_k, W_v):
+    weights = torch.softmax((x @ W_q) @ (x @ W_k).T / W_q.shape[1], dim=-1)
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "scaled by the number of positions")
+def sa_scaled_by_positions(x, W_q, W_k, W_v):
+    scores = (x @ W_q) @ (x @ W_k).T
+    weights = torch.softmax(scores / math.sqrt(scores.shape[-1]), dim=-1)
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "comes after the softmax")
+def sa_divided_late(x, W_q, W_k, W_v):
+    weights = ((x @ W_q) @ (x @ W_k).T).softmax(-1) / math.sqrt(W_k.shape[1])
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "softmax runs over the wrong axis")
+def sa_columns(x, W_q, W_k, W_v):
+    q, k, v = x @ W_q, x @ W_k, x @ W_v
+    weights = F.softmax(q @ k.T / np.sqrt(k.shape[1]), dim=0)
+    return weights @ v, weights
+
+
+@wrong("self_attention", "Queries and keys have changed places")
+def sa_keys_first(x, W_q, W_k, W_v):
+    q, k, v = x @ W_q, x @ W_k, x @ W_v
+    weights = F.softmax(k @ q.T / math.sqrt(k.shape[1]), dim=1)
+    return weights @ v, weights
+
+
+@wrong("self_attention", "queries meet queries")
+def sa_typo(x, W_q, W_k, W_v):
+    q, k, v = x @ W_q, x @ W_q, x @ W_v
+    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
+    return weights @ v, weights
+
+
+@wrong("self_attention", "Keys say where to look")
+def sa_mixes_keys(x, W_q, W_k, W_v):
+    q, k = x @ W_q, x @ W_k
+    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
+    return weights @ k, weights
+
+
+@wrong("self_attention", "expected (T, d_v) = (4, ")
+def sa_values_not_projected(x, W_q, W_k, W_v):
+    weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
+    return weights @ x, weights
+
+
+@wrong("self_attention", "it returns one Tensor; expected 2: return output, weights")
+def sa_output_only(x, W_q, W_k, W_v):
+    return F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v)
+
+
+@wrong("self_attention", "The second result holds the scores")
+def sa_scores(x, W_q, W_k, W_v):
+    scores = (x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1])
+    return scores.softmax(1) @ (x @ W_v), scores
+
+
+@wrong("self_attention", "(output, weights)")
+def sa_order(x, W_q, W_k, W_v):
+    weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
+    return weights, weights @ (x @ W_v)
+
+
+@wrong("self_attention", "They are (d, d_k): x @ W")
+def sa_transposed(x, W_q, W_k, W_v):
+    q, k, v = x @ W_q.T, x @ W_k.T, x @ W_v.T
+    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
+    return weights @ v, weights
+
+
+@wrong("self_attention", "gradient is cut: no gradient reaches `x`")
+@torch.no_grad()
+def sa_no_grad(x, W_q, W_k, W_v):
+    weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "what flows back to `x` is not the function's gradient")
+def sa_detached_weights(x, W_q, W_k, W_v):
+    weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1).detach()
+    return weights @ (x @ W_v), weights
+
+
+@wrong("self_attention", "`W_q` was changed")
+def sa_scales_in_place(x, W_q, W_k, W_v):
+    W_q /= math.sqrt(W_q.shape[1])
+    weights = F.softmax((x @ W_q) @ (x @ W_k).T, dim=1)
+    return weights @ (x @ W_v), weights
+
+
+@right("self_attention")
+def sa_loops(x, W_q, W_k, W_v):
+    outputs, rows = [], []
+    for i in range(len(x)):
+        scores = torch.stack([(x[i] @ W_q).dot(x[j] @ W_k) for j in range(len(x))])
+        row = torch.exp(scores / W_q.shape[1] ** 0.5)
+        rows.append(row / row.sum())
+        outputs.append(sum(rows[-1][j] * (x[j] @ W_v) for j in range(len(x))))
+    return torch.stack(outputs), torch.stack(rows)
+
+
+@right("self_attention")
+def sa_library(x, W_q, W_k, W_v):
+    q, k = F.linear(x, W_q.T), F.linear(x, W_k.T)
+    weights = F.scaled_dot_product_attention(q, k, torch.eye(len(x)))
+    return torch.einsum("ij,jd,de->ie", weights, x, W_v), weights
+
+
+# --- causal_mask ---------------------------------------------------------------------------------------------
+
+@wrong("causal_mask", "mask is inverted")
+def cm_inverted(n):
+    return torch.triu(torch.ones(n, n), diagonal=1).bool()
+
+
+@wrong("causal_mask", "Past and future are swapped")
+def cm_upper(n):
+    return torch.arange(n)[:, None] <= torch.arange(n)
+
+
+@wrong("causal_mask", "does not see its own position")
+def cm_strict(n):
+    return torch.arange(n) < torch.arange(n)[:, None]
+
+
+@wrong("causal_mask", "sees the position after its own")
+def cm_one_more(n):
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    for i in range(n):
+        mask[i, :i + 2] = True
+    return mask
+
+
+@wrong("causal_mask", "numbers, which could mean either thing")
+def cm_float(n):
+    return torch.tril(torch.ones(n, n))
+
+
+@wrong("causal_mask", "mask is torch.int64; expected torch.bool")
+def cm_int(n):
+    return torch.tensor([[int(j <= i) for j in range(n)] for i in range(n)])
+
+
+@wrong("causal_mask", "a mask to be added to the scores")
+def cm_torch(n):
+    return nn.Transformer.generate_square_subsequent_mask(n)
+
+
+@wrong("causal_mask", "compared with itself only")
+def cm_not_crossed(n):
+    return torch.arange(n) <= torch.arange(n)
+
+
+@wrong("causal_mask", "Every query sees every key")
+def cm_ones(n):
+    return torch.ones(n, n) > 0
+
+
+@wrong("causal_mask", "The mask has a batch axis")
+def cm_batch(n):
+    return torch.tril(torch.ones(1, n, n)) == 1
+
+
+@wrong("causal_mask", "a list; expected a Tensor")
+def cm_list(n):
+    return [[j <= i for j in range(n)] for i in range(n)]
+
+
+@wrong("causal_mask", "wrong with a single position (n = 1)")
+def cm_squeeze(n):
+    return torch.tril(torch.ones(1, n, n)).bool().squeeze()
+
+
+@right("causal_mask")
+def cm_compares(n):
+    i, j = torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij")
+    return j <= i
+
+
+@right("causal_mask")
+def cm_from_torch(n):
+    return nn.Transformer.generate_square_subsequent_mask(n) == 0
+
+
+@right("causal_mask")
+def cm_counts(n):
+    return torch.eye(n).cumsum(0).T.flip(0, 1).bool().T.flip(0, 1)
+
+
+# --- is_causal -----------------------------------------------------------------------------------------------
+
+@wrong("is_causal", "wrong when the attention has no mask")
+def ic_shape(attention, x):
+    return attention(x).shape == x.shape
+
+
+@wrong("is_causal", "Every attention is called causal")
+def ic_forgets_to_change(attention, x):
+    changed = x.clone()
+    return torch.allclose(attention(changed), attention(x))
+
+
+@wrong("is_causal", "Every attention is called causal")
+def ic_only_the_first(attention, x):
+    changed = x.clone()
+    changed[0] += 1
+    return torch.allclose(attention(changed)[:0], attention(x)[:0])
+
+
+@wrong("is_causal", "Compare only the outputs before t")
+def ic_whole_output(attention, x):
+    for t in range(len(x)):
+        changed = x.clone()
+        changed[t] = 0
+        if not torch.allclose(attention(changed), attention(x), atol=1e-6):
+            return False
+    return True
+
+
+@wrong("is_causal", "Compare only the outputs before t")
+def ic_own_position_too(attention, x):
+    for t in range(len(x)):
+        changed = x.clone()
+        changed[t] += torch.randn(x.shape[1])
+        if (attention(changed)[:t + 1] - attention(x)[:t + 1]).abs().max() > 1e-4:
+            return False
+    return True
+
+
+@wrong("is_causal", "times a weight of 0 it is NaN")
+def ic_nan(attention, x):
+    for t in range(1, len(x)):
+        changed = x.clone()
+        changed[t] = math.nan
+        if attention(changed)[:t].isnan().any():
+            return False
+    return True
+
+
+@wrong("is_causal", "wrong when only the last position leaks, into all outputs")
+def ic_not_the_last(attention, x):
+    out = attention(x)
+    for t in range(len(x) - 1):
+        changed = x.clone()
+        changed[t] = -changed[t]
+        if not torch.allclose(attention(changed)[:t], out[:t], atol=1e-6):
+            return False
+    return True
+
+
+@wrong("is_causal", "Only neighbours are compared")
+def ic_neighbours(attention, x):
+    out = attention(x)
+    for t in range(1, len(x)):
+        changed = x.clone()
+        changed[t] += 10
+        if (attention(changed)[t - 1] - out[t - 1]).abs().max() > 1e-5:
+            return False
+    return True
+
+
+@wrong("is_causal", "A leak was not seen")
+def ic_only_the_last(attention, x):
+    changed = torch.cat([x[:-1], torch.randn(1, x.shape[1])])
+    return torch.allclose(attention(changed)[:-1], attention(x)[:-1], atol=1e-6)
+
+
+@wrong("is_causal", "A leak was not seen")
+def ic_first_output(attention, x):
+    out = attention(x)
+    for t in range(1, len(x)):
+        changed = x.clone()
+        changed[t] += 1
+        if not torch.allclose(attention(changed)[0], out[0], atol=1e-6):
+            return False
+    return True
+
+
+@wrong("is_causal", "The last position is never changed")
+def ic_middle(attention, x):
+    t = len(x) // 2
+    changed = x.clone()
+    changed[t] += 1
+    return torch.allclose(attention(changed)[:t], attention(x)[:t], atol=1e-6)
+
+
+@wrong("is_causal", "rounding is no leak")
+def ic_exact(attention, x):
+    out = attention(x)
+    for t in range(len(x)):
+        changed = x.clone()
+        changed[t] += 1
+        if (attention(changed)[:t] != out[:t]).any():
+            return False
+    return True
+
+
+@wrong("is_causal", "no query sees its own position")
+def ic_wants_the_diagonal(attention, x):
+    out = attention(x)
+    for t in range(len(x)):
+        changed = x.clone()
+        changed[t] += 1
+        moved = (attention(changed) - out).abs().amax(1) > 1e-5
+        if moved[:t].any() or not moved[t]:
+            return False
+    return True
+
+
+@wrong("is_causal", "`x` was changed")
+def ic_writes_into_x(attention, x):
+    out = attention(x)
+    for t in range(len(x)):
+        changed = x
+        changed[t] += 1
+        if not torch.allclose(attention(changed)[:t], out[:t], atol=1e-6):
+            return False
+    return True
+
+
+@wrong("is_causal", "causal is a Tensor; expected a bool")
+def ic_tensor(attention, x):
+    changed = torch.cat([x[:-1], x[-1:] + 1])
+    return (attention(changed)[:-1] == attention(x)[:-1]).all()
+
+
+@right("is_causal")
+def ic_all_later_at_once(attention, x):
+    for t in range(1, len(x)):
+        changed = torch.cat([x[:t], torch.randn(len(x) - t, x.shape[1])])
+        if not torch.allclose(attention(changed)[:t], attention(x)[:t], rtol=1e-4, atol=1e-5):
+            return False
+    return True
+
+
+@right("is_causal")
+def ic_jacobian(attention, x):
+    jacobian = torch.autograd.functional.jacobian(attention, x)              # (T, d, T, d)
+    moved = jacobian.abs().amax(dim=(1, 3))
+    return bool((moved.triu(1) < 1e-5).all())
+
+
+@right("is_causal")
+def ic_far_away(attention, x):
+    before, leaks = attention(x), 0
+    for t in range(len(x)):
+        changed = x.clone()
+        changed[t] = 1000.0
+        leaks += ((attention(changed)[:t] - before[:t]).abs() > 1e-4).sum().item()
+    return leaks == 0
+
+
+@right("is_causal")
+def ic_small_steps(attention, x):
+    before = attention(x)
+    moved = torch.stack([(attention(x + 0.1 * F.one_hot(torch.tensor(t), len(x))[:, None]) - before).abs().amax(1)
+                         for t in range(len(x))])
+    return not (moved.tril(-1) > 1e-5).any().item()
+
+
+def test_planted_attentions_are_what_they_are_called():
+    """Those of the table that are causal, and those that are not, told by their gradients."""
+    called_causal = {"on ordinary inputs", "when the attention is causal, but no query sees its own position",
+                     "when the attention is causal, and only rounding depends on later positions"}
+    exercise = EXERCISES["is_causal"]
+    for condition, make in exercise.cases.items():
+        for seed in range(5):
+            attention, x = make(torch.Generator().manual_seed(seed))
+            assert ic_jacobian(attention, x) == exercise.reference(attention, x) == (condition in called_causal)
+
+
+def test_the_message_says_which_attention_was_judged_wrongly():
+    with pytest.raises(WrongAnswer, match="Inputs: attention = one without a mask, x ") as caught:
+        check("is_causal", {"is_causal": lambda attention, x: True})
+    assert "0x" not in str(caught.value)
+
+
+# --- split_heads ---------------------------------------------------------------------------------------------
+
+@wrong("split_heads", "cuts the numbers in the order in which they lie")
+def sh_view(x, n_heads):
+    B, T, d_model = x.shape
+    return x.view(B, n_heads, T, d_model // n_heads)
+
+
+@wrong("split_heads", "cuts the numbers in the order in which they lie")
+def sh_transposed_then_reshaped(x, n_heads):
+    B, T, d_model = x.shape
+    return x.transpose(1, 2).reshape(B, n_heads, T, d_model // n_heads)
+
+
+@wrong("split_heads", "two axes are swapped")
+def sh_no_transpose(x, n_heads):
+    B, T, d_model = x.shape
+    return x.view(B, T, n_heads, d_model // n_heads)
+
+
+@wrong("split_heads", "every n_heads-th number")
+def sh_interleaved(x, n_heads):
+    return torch.stack([x[..., h::n_heads] for h in range(n_heads)], dim=1)
+
+
+@wrong("split_heads", "The heads are the first axis")
+def sh_heads_first(x, n_heads):
+    return torch.stack(torch.split(x, x.shape[-1] // n_heads, dim=-1))
+
+
+@wrong("split_heads", "number of heads and their width have changed places")
+def sh_swapped(x, n_heads):
+    B, T, d_model = x.shape
+    return x.view(B, T, d_model // n_heads, n_heads).transpose(1, 2)
+
+
+@wrong("split_heads", "Every head gets the whole width")
+def sh_whole_width(x, n_heads):
+    return torch.stack([x for _ in range(n_heads)], dim=1)
+
+
+@wrong("split_heads", "last two axes are swapped")
+def sh_columns(x, n_heads):
+    B, T, d_model = x.shape
+    return x.mT.reshape(B, n_heads, d_model // n_heads, T)
+
+
+@wrong("split_heads", "The heads are a part of the batch")
+def sh_in_the_batch(x, n_heads):
+    B, T, d_model = x.shape
+    return x.view(B, T, n_heads, -1).transpose(1, 2).reshape(B * n_heads, T, -1)
+
+
+@wrong("split_heads", "Head h gets part h")
+def sh_loop_forgets_h(x, n_heads):
+    d_k = x.shape[-1] // n_heads
+    return torch.stack([x[:, :, :d_k] for h in range(n_heads)], dim=1)
+
+
+@wrong("split_heads", "It raised TypeError")
+def sh_true_division(x, n_heads):
+    B, T, d_model = x.shape
+    return x.view(B, T, n_heads, d_model / n_heads).transpose(1, 2)
+
+
+@wrong("split_heads", "wrong with one head")
+def sh_squeeze(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze()
+
+
+@wrong("split_heads", "gradient is cut")
+def sh_rebuilt(x, n_heads):
+    return torch.tensor(np.stack(np.split(x.detach().numpy(), n_heads, axis=-1), axis=1))
+
+
+@right("split_heads")
+def sh_chunks(x, n_heads):
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
+
+
+@right("split_heads")
+def sh_permute(x, n_heads):
+    return x.view(*x.shape[:2], n_heads, -1).permute(0, 2, 1, 3).contiguous()
+
+
+@right("split_heads")
+def sh_other_way_round(x, n_heads):
+    B, T, d_model = x.shape
+    return x.transpose(1, 2).reshape(B, n_heads, d_model // n_heads, T).transpose(2, 3)
+
+
+# --- multi_head ----------------------------------------------------------------------------------------------
+
+def heads_of(x, W, n_heads):
+    return (x @ W).view(x.shape[0], x.shape[1], n_heads, -1).transpose(1, 2)
+
+
+def side_by_side(z):
+    B, n_heads, T, d_k = z.shape
+    return z.transpose(1, 2).reshape(B, T, n_heads * d_k)
+
+
+@wrong("multi_head", "sqrt(d_model). A head adds up")
+def mh_d_model(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    scores = q @ k.transpose(-2, -1) / math.sqrt(x.shape[-1])
+    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "The scale is missing")
+def mh_no_scale(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = F.softmax(torch.where(mask, q @ k.mT, -1e9), dim=-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "The mask is ignored")
+def mh_no_mask(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = F.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "The mask is inverted")
+def mh_inverted(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(mask, -math.inf).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "The mask is applied after the softmax")
+def mh_mask_after(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), -1).masked_fill(~mask, 0)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "masked keys still get weight")
+def mh_mask_times_scores(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = torch.softmax(mask * (q @ k.mT) / math.sqrt(q.shape[-1]), -1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "softmax runs over the wrong axis")
+def mh_over_heads(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e9).softmax(1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "softmax runs over the wrong axis")
+def mh_over_queries(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e9).softmax(2)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "a head gets whole positions")
+def mh_views_only(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    B, T, d_model = x.shape
+    q, k, v = ((x @ W).view(B, n_heads, T, -1) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
+    return (weights @ v).reshape(B, T, d_model) @ W_o, weights
+
+
+@wrong("multi_head", "joined without a transpose")
+def mh_joined_by_view(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
+    return (weights @ v).view(x.shape) @ W_o, weights
+
+
+@wrong("multi_head", "W_o is missing")
+def mh_no_output_matrix(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
+    return side_by_side(weights @ v), weights
+
+
+@wrong("multi_head", "n_heads is not used for splitting")
+def mh_one_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, 1) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "The weights are averaged over the heads")
+def mh_averaged(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    return nn.functional.multi_head_attention_forward(
+        *[x.transpose(0, 1)] * 3, x.shape[-1], n_heads, torch.cat([W_q.T, W_k.T, W_v.T]), None, None, None, False, 0.0,
+        W_o.T, None, attn_mask=~mask.expand(len(x), n_heads, x.shape[1], x.shape[1]).flatten(0, 1),
+    )[0].transpose(0, 1), mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask)[1].mean(dim=1)
+
+
+@wrong("multi_head", "The matrices are transposed, as in nn.Linear")
+def mh_linear(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    return mh_library(x, W_q.T, W_k.T, W_v.T, W_o.T, n_heads, mask)
+
+
+@wrong("multi_head", "it returns one Tensor; expected 2: return output, weights")
+def mh_output_only(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    return side_by_side(F.scaled_dot_product_attention(q, k, v, attn_mask=mask)) @ W_o
+
+
+@wrong("multi_head", "`mask` was changed")
+def mh_turns_the_mask(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(mask.logical_not_(), -math.inf).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "wrong when each head has its own mask")
+def mh_one_mask_for_all(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    while mask.dim() < 4:
+        mask = mask.unsqueeze(0)
+    return mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask[:, :1])
+
+
+@wrong("multi_head", "what flows back to `x` is not the function's gradient")
+def mh_weights_without_gradient(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    with torch.no_grad():
+        _, weights = mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask)
+    return side_by_side(weights @ heads_of(x, W_v, n_heads)) @ W_o, weights
+
+
+@right("multi_head")
+def mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    places = torch.eye(x.shape[1]).expand(len(x), n_heads, -1, -1)
+    weights = F.scaled_dot_product_attention(q, k, places, attn_mask=mask)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@right("multi_head")
+def mh_head_by_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    B, T, d_model = x.shape
+    d_k, output, heads = d_model // n_heads, 0, []
+    mask = mask.expand(B, n_heads, T, T)
+    for h in range(n_heads):
+        part = slice(h * d_k, (h + 1) * d_k)
+        scores = (x @ W_q[:, part]) @ (x @ W_k[:, part]).transpose(1, 2) / d_k ** 0.5
+        heads.append(torch.where(mask[:, h], scores, -torch.inf).softmax(-1))
+        output = output + heads[-1] @ (x @ W_v[:, part]) @ W_o[part]
+    return output, torch.stack(heads, dim=1)
+
+
+@right("multi_head")
+def mh_einsum(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = ((x @ W).unflatten(2, (n_heads, -1)) for W in (W_q, W_k, W_v))
+    scores = torch.einsum("bihd,bjhd->bhij", q, k) * q.shape[-1] ** -0.5
+    weights = (scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)).softmax(-1)
+    return torch.einsum("bhij,bjhd->bihd", weights, v).flatten(2) @ W_o, weights
+
+
+# --- sinusoidal ----------------------------------------------------------------------------------------------
+
+def filled_in(n, d_model, angle, even=math.sin, odd=math.cos):
+    """The table cell by cell, from a function of position and column."""
+    return torch.tensor([[(odd if j % 2 else even)(angle(t, j)) for j in range(d_model)] for t in range(n)])
+
+
+@wrong("sinusoidal", "sin and cos are swapped")
+def si_swapped(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model), math.cos, math.sin)
+
+
+@wrong("sinusoidal", "The left half is sin and the right half cos")
+def si_halves(n, d_model):
+    speeds = torch.exp(-math.log(10000) * torch.arange(d_model // 2) / (d_model // 2))
+    angles = torch.outer(torch.arange(n), speeds)
+    return torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
+
+
+@wrong("sinusoidal", "The exponent is i / d")
+def si_half_rate(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 / d_model))
+
+
+@wrong("sinusoidal", "Every column has an angle of its own")
+def si_own_column(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j / d_model))
+
+
+@wrong("sinusoidal", "Every column has an angle of its own")
+def si_own_column_twice(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (2 * j / d_model))
+
+
+@wrong("sinusoidal", "do not multiply by 2 again")
+def si_double_rate(n, d_model):
+    table, i = torch.zeros(n, d_model), torch.arange(0, d_model, 2)
+    angles = torch.arange(n)[:, None] / 10000 ** (2 * i / d_model)
+    table[:, 0::2], table[:, 1::2] = torch.sin(angles), torch.cos(angles)
+    return table
+
+
+@wrong("sinusoidal", "The base is not 10000")
+def si_base(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 1000 ** (j // 2 * 2 / d_model))
+
+
+@wrong("sinusoidal", "The position is multiplied")
+def si_multiplied(n, d_model):
+    angles = torch.arange(n)[:, None] * 10000 ** (torch.arange(0, d_model, 2) / d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(n, d_model)
+
+
+@wrong("sinusoidal", "The position is multiplied")
+def si_sign_of_the_exponent(n, d_model):
+    angles = torch.arange(n)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
+    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(n, d_model)
+
+
+@wrong("sinusoidal", "numbered from one")
+def si_from_one(n, d_model):
+    return filled_in(n, d_model, lambda t, j: (t + 1) / 10000 ** (j // 2 * 2 / d_model))
+
+
+@wrong("sinusoidal", "// would round that exponent down to 0")
+def si_floor(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 // d_model))
+
+
+@wrong("sinusoidal", "table is torch.float64; expected torch.float32")
+def si_numpy(n, d_model):
+    angles = np.arange(n)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    return torch.from_numpy(np.stack([np.sin(angles), np.cos(angles)], -1).reshape(n, d_model))
+
+
+@wrong("sinusoidal", "two axes are swapped")
+def si_transposed(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model)).T
+
+
+@wrong("sinusoidal", "The odd columns are empty")
+def si_no_cos(n, d_model):
+    table = torch.zeros(n, d_model)
+    table[:, ::2] = torch.sin(torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model))
+    return table
+
+
+@right("sinusoidal")
+def si_cells(n, d_model):
+    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model))
+
+
+@right("sinusoidal")
+def si_exp(n, d_model):
+    table = torch.empty(n, d_model)
+    speeds = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+    angles = torch.arange(n).unsqueeze(1) * speeds
+    table[:, 0::2], table[:, 1::2] = torch.sin(angles), torch.cos(angles)
+    return table
+
+
+# --- rotary --------------------------------------------------------------------------------------------------
+
+def cos_and_sin(x, first=0, base=10000.0):
+    T, d = x.shape
+    angles = torch.outer(torch.arange(first, T + first).float(), base ** (-torch.arange(0, d, 2) / d))
+    return angles.cos(), angles.sin()
+
+
+@wrong("rotary", "paired with number i of the right half")
+def ro_rotate_half(x):
+    cos, sin = (part.repeat(1, 2) for part in cos_and_sin(x))
+    a, b = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([-b, a], dim=-1) * sin
+
+
+@wrong("rotary", "put back as two halves")
+def ro_concatenated(x):
+    cos, sin = cos_and_sin(x)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=1)
+
+
+@wrong("rotary", "the other way round")
+def ro_clockwise(x):
+    cos, sin = cos_and_sin(x)
+    pairs = torch.view_as_complex(x.reshape(len(x), -1, 2)) * torch.complex(cos, -sin)
+    return torch.view_as_real(pairs).flatten(1)
+
+
+@wrong("rotary", "sin and cos are swapped")
+def ro_swapped(x):
+    sin, cos = cos_and_sin(x)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
+
+
+@wrong("rotary", "There is no minus")
+def ro_no_minus(x):
+    cos, sin = cos_and_sin(x)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos + b * sin, a * sin + b * cos], dim=2).flatten(1)
+
+
+@wrong("rotary", "Keep the old one until both are done")
+def ro_overwritten(x):
+    cos, sin = cos_and_sin(x)
+    out = x.clone()
+    out[:, 0::2] = out[:, 0::2] * cos - out[:, 1::2] * sin
+    out[:, 1::2] = out[:, 0::2] * sin + out[:, 1::2] * cos
+    return out
+
+
+@wrong("rotary", "`x` was changed")
+def ro_in_place(x):
+    cos, sin = cos_and_sin(x)
+    a, b = x[:, 0::2].clone(), x[:, 1::2].clone()
+    x[:, 0::2] = a * cos - b * sin
+    x[:, 1::2] = a * sin + b * cos
+    return x
+
+
+@wrong("rotary", "The base is not 10000")
+def ro_base(x):
+    cos, sin = cos_and_sin(x, base=1000.0)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
+
+
+@wrong("rotary", "The exponent is i / d")
+def ro_half_rate(x):
+    angles = torch.arange(len(x))[:, None] / 10000 ** (torch.arange(x.shape[1] // 2) / x.shape[1])
+    turned = torch.view_as_complex(x.unflatten(1, (-1, 2))) * torch.polar(torch.ones(()), angles)
+    return torch.view_as_real(turned).flatten(1)
+
+
+@wrong("rotary", "The position is multiplied")
+def ro_multiplied(x):
+    angles = torch.outer(torch.arange(len(x)), 10000 ** (torch.arange(0, x.shape[1], 2) / x.shape[1]))
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], dim=2).flatten(1)
+
+
+@wrong("rotary", "numbered from one")
+def ro_from_one(x):
+    cos, sin = cos_and_sin(x, first=1)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
+
+
+@wrong("rotary", "All pairs have the same angle")
+def ro_same_speed(x):
+    cos, sin = cos_and_sin(x, base=1.0)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
+
+
+@wrong("rotary", "The sinusoidal table is added")
+def ro_added(x):
+    return x + si_cells(*x.shape)
+
+
+@wrong("rotary", "gradient is cut: no gradient reaches `x`")
+def ro_detached(x):
+    return ro_loop(x.detach())
+
+
+@wrong("rotary", "Wrong shape")
+def ro_pairs_left_open(x):
+    cos, sin = cos_and_sin(x)
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2)
+
+
+@right("rotary")
+def ro_loop(x):
+    rows = []
+    for t in range(len(x)):
+        row = []
+        for i in range(x.shape[1] // 2):
+            angle = t / 10000 ** (2 * i / x.shape[1])
+            rotation = torch.tensor([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+            row.append(rotation @ x[t, 2 * i:2 * i + 2])
+        rows.append(torch.cat(row))
+    return torch.stack(rows)
+
+
+@right("rotary")
+def ro_complex(x):
+    cos, sin = cos_and_sin(x)
+    pairs = torch.view_as_complex(x.reshape(len(x), -1, 2)) * torch.complex(cos, sin)
+    return torch.view_as_real(pairs).flatten(1)
+
+
+@right("rotary")
+def ro_repeated(x):
+    cos, sin = (part.repeat_interleave(2, dim=1) for part in cos_and_sin(x))
+    partner = torch.stack([-x[:, 1::2], x[:, 0::2]], dim=-1).reshape(x.shape)
+    return x * cos + partner * sin
