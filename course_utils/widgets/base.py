@@ -11,8 +11,6 @@ import hashlib
 import html
 import json
 import warnings
-import zlib
-from functools import cache
 from pathlib import Path
 
 import anywidget
@@ -71,14 +69,6 @@ def _lean(source: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-@cache
-def _packed(name: str) -> str:
-    """A widget's JavaScript and CSS for an exported page: deflated, a third of their size, in base64."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    text = json.dumps([_lean(javascript(name)), _lean(stylesheet(name))])
-    return base64.b64encode(packer.compress(text.encode("ascii")) + packer.flush()).decode("ascii")
-
-
 def check_index(name: str, index: int, size: int) -> int:
     """The index, if there is such a thing; otherwise a ``TraitError`` that says how many there are."""
     if not 0 <= index < size:
@@ -110,12 +100,10 @@ class CourseWidget(anywidget.AnyWidget):
         """
         state = script_json(self._export_state())
         key = f"{self._files}-{hashlib.sha256(state.encode()).hexdigest()[:12]}"
-        unpack = _lean((STATIC / "inflate.js").read_text(encoding="utf-8"))
+        code, css = _lean(javascript(self._files)), json.dumps(_lean(stylesheet(self._files)))
         return (
-            f'<div data-still="{key}">{self._still_html()}</div>\n'
-            f'<script>(() => {{\n{unpack}\nconst [code, css] = JSON.parse(inflate("{_packed(self._files)}"));\n'
-            'document.head.append(Object.assign(document.createElement("style"), {textContent: css}));\n'
-            f"const [exportHost, {self._widget}] = Function(`${{code}}\nreturn [exportHost, {self._widget}];`)();\n"
+            f'<div data-still="{key}">{self._still_html()}</div>\n<script>(() => {{\n{code}\n'
+            f'document.head.append(Object.assign(document.createElement("style"), {{textContent: {css}}}));\n'
             f'exportHost({self._widget}, "{key}", {state});\n}})();</script>'
         )
 
