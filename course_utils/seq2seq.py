@@ -48,7 +48,7 @@ class Encoder(nn.Module):
         """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read.
 
         Raises:
-            ValueError: if a row of ``source`` holds no word; says which.
+            ValueError: if a row of ``source`` holds no word (says which), or padding before a word.
         """
         lengths = (source != PAD).sum(dim=1).cpu()
         if not lengths.all():
@@ -56,6 +56,9 @@ class Encoder(nn.Module):
             raise ValueError(f"source {tuple(source.shape)} has nothing but padding in rows {rows}; expected at least "
                              "one id that is not PAD. End each sentence with EOS (data.text.encode_pairs does), or "
                              "leave these rows out.")
+        if ((source[:, 1:] != PAD) & (source[:, :-1] == PAD)).any():
+            raise ValueError("source has padding before a word; padding stands at the end of a row. To reverse "
+                             "sentences, turn each round before they are padded.")
         embedded = self.dropout(self.embed(source))
         if lengths.min() == source.size(1):                                 # no padding: much faster on a CPU
             states, last = self.rnn(embedded)

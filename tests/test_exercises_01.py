@@ -295,7 +295,7 @@ def mf_joined(words):
     return best[0] + best[1]
 
 
-@wrong("most_frequent_pair", "a list; expected a tuple")
+@wrong("most_frequent_pair", "The pair is right, but a list")
 def mf_list(words):
     counts = counted(words)
     return list(min(counts, key=lambda pair: (-counts[pair], pair)))

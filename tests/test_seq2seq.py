@@ -323,3 +323,10 @@ def test_an_odd_width_cannot_be_shared_between_two_directions():
     source, target = make_inputs()
     model = Seq2Seq(SOURCE_SIZE, TARGET_SIZE, D_EMBED, 7, attention="dot", bidirectional=False)
     assert model(source, target)[0].shape == (B, T_Q, TARGET_SIZE)
+
+
+def test_padding_before_a_word_is_refused():
+    """A batch that was flipped as a whole: its words would be dropped, and its padding read."""
+    model, (source, target) = make_model(ALL[0]), make_inputs(lengths=(3, 6, 4))
+    with pytest.raises(ValueError, match="padding before a word; .*turn each round before they are padded"):
+        model(source.flip(1), target)

@@ -93,6 +93,11 @@ def test_each_side_has_its_own_vocabulary():
     assert target.tolist() == [BOS, 4, 5, EOS]
 
 
+def test_no_examples_are_no_batch():
+    with pytest.raises(ValueError, match="collate was given no examples"):
+        collate([])
+
+
 def test_every_example_exactly_once_an_epoch():
     lengths = random_lengths()
     sampler = TokenBatchSampler(lengths, 200)

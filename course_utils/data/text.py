@@ -61,7 +61,9 @@ def encode_pairs(pairs: Iterable, source_vocab: Vocab, target_vocab: Vocab) -> l
 
 
 def collate(examples: Sequence[tuple[Tensor, Tensor]]) -> Batch:
-    """Pad a list of encoded pairs to one batch."""
+    """Pad a list of encoded pairs to one batch; without any it raises a ``ValueError``."""
+    if not examples:
+        raise ValueError("collate was given no examples; it needs at least one encoded pair.")
     sources, targets = zip(*examples, strict=True)
     return Batch(pad_sequence(sources, batch_first=True, padding_value=PAD),
                  pad_sequence(targets, batch_first=True, padding_value=PAD))

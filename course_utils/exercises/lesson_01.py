@@ -176,6 +176,8 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "when two pairs are equally frequent": _words_tie,
     "when a word is a single symbol": _words_single,
 }, (
+    ("The pair is right, but a list: a pair of neighbours is a tuple, as the words themselves are. tuple(pair).",
+     lambda words: list(most_frequent_pair(words))),
     *(("The counts are ignored: every word counts once. Add the word's count for each of its pairs.", wrong)
       for wrong in _both_ways(lambda words: _count(words, times=lambda n: 1))),
     *(("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.", wrong)
