@@ -69,6 +69,18 @@ def test_all_of_the_tree_is_shown_first_with_its_numbers(show):
             assert said.locator(".dt-numbers").inner_text() == f"{round(100 * p)}% {signed(LOG_P[i])}"
 
 
+def test_a_press_on_the_frame_gives_it_the_keys(show):
+    """In a slide the keys would otherwise go to the next slide."""
+    page = show(DecodingTree(tree(), step=1, title="A tree"))
+    for part in (".is-title", ".dt-legend"):
+        page.locator(part).click()
+        assert page.locator(".dt-stage").evaluate("(stage) => document.activeElement === stage")
+        page.keyboard.press("Escape")
+    page.locator(".is-title").click()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".dt-count").inner_text() == "step 2 of 4"
+
+
 def test_columns_are_steps_and_the_likeliest_is_on_top(show):
     page = show(DecodingTree(tree()))
     boxes = [box(page, i) for i in range(14)]

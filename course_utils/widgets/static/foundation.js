@@ -146,6 +146,12 @@ class CourseWidget {
     const { signal } = this.closing;
     this.root.addEventListener("focusin", (event) => keepFromNotebook(event.target), { signal });
     answerKeys(this.root, { Escape: () => document.activeElement.blur() }, signal); // back to notebook or slides
+    // a press anywhere on the widget gives it the keys, which would otherwise turn the slide
+    this.root.addEventListener("mousedown", (event) => {
+      if (!this.stage || event.target.closest("button, input, select, label, a, [tabindex]")) return;
+      event.preventDefault();
+      this.stage.focus({ preventScroll: true });
+    }, { signal });
     // other keys are for the widget alone, except those of a presenter's remote control; reveal.js hears no key while
     // an input has the focus
     this.root.addEventListener("keydown", (event) => {
