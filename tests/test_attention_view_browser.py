@@ -740,7 +740,7 @@ def run(page, number):
         page.wait_for_timeout(500)
         if started.count():
             break
-    cell.locator(".jp-InputPrompt", has_text=f"[{number + 1}]").wait_for(timeout=30_000)
+    cell.locator(".jp-InputPrompt", has_text=f"[{number + 1}]").wait_for(timeout=90_000)
     return cell
 
 
@@ -755,7 +755,7 @@ def test_live(jupyter, browser_page, app):
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
     run(page, 0)
-    page.locator(".attention-view").wait_for(timeout=30_000)
+    page.locator(".attention-view").wait_for(timeout=90_000)
     assert page.locator(".attention-view").count() == 1  # the live view, not the copy as well
 
     over(page, 2, 3)

@@ -471,7 +471,7 @@ def test_live(jupyter, browser_page, app):  # noqa: F811
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
     run(page, 0)
-    page.locator(".decoding-tree").wait_for(timeout=30_000)
+    page.locator(".decoding-tree").wait_for(timeout=90_000)
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
 
     page.locator(".dt-stage").focus()

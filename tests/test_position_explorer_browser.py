@@ -389,7 +389,7 @@ def test_live(jupyter, browser_page, app):  # noqa: F811
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
     run(page, 0)
-    page.locator(".position-explorer").nth(1).wait_for(timeout=30_000)
+    page.locator(".position-explorer").nth(1).wait_for(timeout=90_000)
     assert page.locator(".position-explorer").count() == 2  # the live views, not the copies as well
     assert page.locator(".position-explorer").nth(1).locator(".pe-kinds button").count() == 3
 

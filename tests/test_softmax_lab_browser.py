@@ -258,7 +258,7 @@ def test_both_live(jupyter, browser_page):  # noqa: F811
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     own_errors = list(page.script_errors)
     run(page, 0)
-    page.locator(".mask-explorer").wait_for(timeout=30_000)
+    page.locator(".mask-explorer").wait_for(timeout=90_000)
     assert page.locator(".softmax-lab").count() == page.locator(".mask-explorer").count() == 1  # not the copies as well
 
     page.get_by_role("slider", name="score of the").press("ArrowRight")

@@ -544,7 +544,7 @@ def test_live(jupyter, browser_page, app):  # noqa: F811
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
     run(page, 0)
-    page.locator(".tokenizer-view").wait_for(timeout=30_000)
+    page.locator(".tokenizer-view").wait_for(timeout=90_000)
     assert page.locator(".quiz").count() == page.locator(".tokenizer-view").count() == 1  # not the copies as well
 
     page.locator(".quiz").get_by_role("radio").first.focus()

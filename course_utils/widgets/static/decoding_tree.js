@@ -6,9 +6,9 @@
 
 const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
 const NODE_WIDTHS = [84, 112]; // the narrowest and the widest node
-const NODE_HEIGHT = 42;
+const NODE_HEIGHT = 34;
 const GAPS = [14, 40]; // between two columns
-const PITCH_Y = 51;
+const PITCH_Y = 50;
 const LONGEST = 75; // characters of a path in the line above the tree
 const MARGIN = 11; // for badges and rings around the nodes
 
