@@ -12,7 +12,7 @@ const KINDS = {
 const HEADS = 8; // of ALiBi
 const HEAD = 4; // of these the one whose bias is shown, counted from 1
 const HEIGHT = 286; // CSS pixels of every picture
-const WIDTHS = { encoding: 206, matrix: 286, plot: 276 };
+const WIDTHS = { encoding: 206, matrix: 286, plot: 268 };
 
 // --- the numbers ---
 
