@@ -1,8 +1,8 @@
 """Attention: a softmax that respects a mask, the weighted sum, six score functions, several heads, and positions.
 
-Shapes, everywhere: ``query (B, T_q, d_query)``, ``keys (B, T_k, d_key)``, ``values (B, T_k, d_value)``,
-``scores`` and ``weights (B, T_q, T_k)``; with several heads ``(B, n_heads, T_q, T_k)``. Masks are boolean and ``True``
-means *may attend*. With more keys than queries (a cache), the queries are the last positions.
+Shapes: ``query (B, T_q, d_query)``, ``keys (B, T_k, d_key)``, ``values (B, T_k, d_value)``, ``scores`` and ``weights
+(B, T_q, T_k)``; with several heads ``(B, n_heads, T_q, T_k)``. Masks are boolean and ``True`` means *may attend*. With
+more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
@@ -10,6 +10,12 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+def _must_be_boolean(mask: Tensor) -> None:
+    if mask.dtype != torch.bool:
+        raise TypeError(f"mask has dtype {mask.dtype}; expected torch.bool with True = may attend. "
+                        "Build it by a comparison, e.g. mask = source != PAD.")
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -20,17 +26,14 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
         mask: boolean, broadcastable to ``scores``; ``True`` = may attend. ``None``: every key may be attended.
 
     Returns:
-        Weights shaped like ``scores``. A row in which no key may be attended has no distribution over keys:
-        it comes back as zeros (not NaN), and its gradient is zero.
+        Weights shaped like ``scores``. A row in which no key may be attended is zeros (not NaN), its gradient zero.
 
     Raises:
         TypeError: if the mask is not boolean (a 0/1 mask could mean either thing).
     """
     if mask is None:
         return scores.softmax(dim=-1)
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask has dtype {mask.dtype}; expected torch.bool with True = may attend. "
-                        "Build it by a comparison, e.g. mask = source != PAD.")
+    _must_be_boolean(mask)
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
     return scores.softmax(dim=-1).masked_fill(empty, 0.0)
@@ -39,26 +42,15 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Score, softmax, weighted sum: attention in one line (Bahdanau et al. 2015, eq. 5-6).
 
-    Args:
-        query: ``(B, T_q, d_query)``.
-        keys: ``(B, T_k, d_key)``.
-        values: ``(B, T_k, d_value)``.
-        score: any ``score(query, keys) -> (B, T_q, T_k)``, for example a module of this file.
-        mask: boolean, broadcastable to ``(B, T_q, T_k)``; ``True`` = may attend.
-
-    Returns:
-        ``context (B, T_q, d_value)`` and ``weights (B, T_q, T_k)``.
+    ``score(query, keys) -> (B, T_q, T_k)`` may be any function, for example a module of this file. The mask is
+    broadcast to ``(B, T_q, T_k)``. Returns ``context (B, T_q, d_value)`` and ``weights (B, T_q, T_k)``.
     """
     weights = masked_softmax(score(query, keys), mask)
     return weights @ values, weights
 
 
 class Score(nn.Module):
-    """A score function in two parts: what is computed once a sentence, and what once a query.
-
-    ``score(query, keys)`` does both. A decoder that asks one query after another calls ``project_keys`` once
-    and ``compare`` at every step.
-    """
+    """A score function in two parts: a decoder calls `project_keys` once a sentence, `compare` once a query."""
 
     def project_keys(self, keys: Tensor) -> Tensor:
         """What can be computed from the keys alone (by default nothing)."""
@@ -157,8 +149,7 @@ class LocationScore(Score):
         """The keys are counted, never read."""
         n_keys, max_len = keys.size(-2), self.W.out_features
         if n_keys > max_len:
-            raise ValueError(f"{n_keys} keys, but this score has {max_len} positions; make it with max_len={n_keys}. "
-                             "In a Seq2Seq, before training: "
+            raise ValueError(f"{n_keys} keys, but this score has {max_len} positions; make it with more. In a Seq2Seq: "
                              f"model.decoder.score = LocationScore(d_model, d_model, max_len={n_keys}).")
         return self.W(query)[..., :n_keys]
 
@@ -172,12 +163,8 @@ SCORES = {"additive": AdditiveScore, "dot": DotScore, "general": GeneralScore, "
 def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
     """Nobody looks ahead: boolean ``(T_q, T_k)``, in which a query may attend to keys up to its own position.
 
-    Args:
-        n_queries: T_q.
-        n_keys: T_k, by default as many as queries. With more (a cache), the last query sees the last key.
-
-    Raises:
-        ValueError: if there are fewer keys than queries, so that the first queries would see nothing.
+    By default as many keys as queries. With more (a cache), the last query sees the last key; fewer are a
+    ``ValueError``, because the first queries would see nothing.
     """
     n_keys = n_queries if n_keys is None else n_keys
     if n_keys < n_queries:
@@ -219,8 +206,12 @@ class MultiHeadAttention(nn.Module):
         """``(B, n_heads, T, d_k)`` to ``(B, T, d_model)``: the heads' outputs side by side again."""
         return x.transpose(1, 2).flatten(-2)
 
+    def project_keys(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """``k`` and ``v (B, n_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
+        return self.split(self.W_k(keys)), self.split(self.W_v(keys if values is None else values))
+
     def forward(self, query: Tensor, keys: Tensor | None = None, values: Tensor | None = None,
-                mask: Tensor | None = None, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
+                mask: Tensor | None = None, bias: Tensor | None = None, need_weights: bool = True):
         """Project, split, attend, join, project.
 
         Args:
@@ -230,22 +221,31 @@ class MultiHeadAttention(nn.Module):
             mask: boolean, ``True`` = may attend: ``(T_q, T_k)``, ``(B, 1 or T_q, T_k)``, which holds for all heads, or
                 four axes that broadcast to ``(B, n_heads, T_q, T_k)``.
             bias: added to the scores before the softmax, broadcastable to ``(B, n_heads, T_q, T_k)``, e.g. `alibi`.
+            need_weights: if not, PyTorch's kernel attends, which never stores the weights.
 
         Returns:
-            ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout.
+            ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout, or ``None``.
         """
-        keys = query if keys is None else keys
-        values = keys if values is None else values
-        q, k, v = self.split(self.W_q(query)), self.split(self.W_k(keys)), self.split(self.W_v(values))
+        k, v = self.project_keys(query if keys is None else keys, values)
+        return self.compare(query, k, v, mask, bias, need_weights)
+
+    def compare(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
+                bias: Tensor | None = None, need_weights: bool = True):
+        """`forward` on keys and values that `project_keys` has made before."""
+        q = self.split(self.W_q(query))
         if self.rotary:
             q, k = rotary(q, start=k.size(-2) - q.size(-2)), rotary(k)
-        scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))           # (B, n_heads, T_q, T_k)
+        if mask is not None:
+            _must_be_boolean(mask)
+            mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
+        if need_weights:
+            scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))       # (B, n_heads, T_q, T_k)
+            weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask)
+            return self.W_o(self.join(self.dropout(weights) @ v)), weights
         if bias is not None:
-            scores = scores + bias.to(scores)
-        if mask is not None and mask.dim() == 3:
-            mask = mask.unsqueeze(1)                                       # (B, 1, T_q, T_k)
-        weights = masked_softmax(scores, mask)
-        return self.W_o(self.join(self.dropout(weights) @ v)), weights
+            mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
+        dropout = self.dropout.p if self.training else 0.0
+        return self.W_o(self.join(F.scaled_dot_product_attention(q, k, v, mask, dropout))), None
 
 
 # --- positions -----------------------------------------------------------------------------------------------
@@ -259,10 +259,9 @@ def _angles(start: int, n: int, d: int) -> Tensor:
 
 
 def sinusoidal(n: int, d_model: int) -> Tensor:
-    """Positions as waves, to be added to the embeddings (Vaswani et al. 2017, section 3.5).
+    """Positions as waves ``(n, d_model)``, to be added to the embeddings (Vaswani et al. 2017, section 3.5).
 
-    ``(n, d_model)`` with ``sin(position / 10000^(2i/d_model))`` in column 2i and the cosine in column 2i + 1.
-    An odd d_model is a ValueError.
+    ``sin(position / 10000^(2i/d_model))`` in column 2i, the cosine in column 2i + 1; an odd d_model is a ValueError.
     """
     angles = _angles(0, n, d_model)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
@@ -289,9 +288,8 @@ def rotary(x: Tensor, start: int = 0) -> Tensor:
 def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
     """A bias of the scores: the further away, the lower (Press et al. 2022, section 3).
 
-    The paper's attention is causal, and its bias only looks back. This one is symmetric, so that it also works
-    without a causal mask: ``(n_heads, T_q, T_k)`` with ``-slope * |distance|``, where the slope of head h = 1, 2, … is
-    ``2^(-8h / n_heads)``.
+    ``(n_heads, T_q, T_k)`` with ``-slope * |distance|``; the slope of head h = 1, 2, … is ``2^(-8h / n_heads)``. The
+    paper's bias only looks back; this one is symmetric, for attention without a causal mask.
     """
     n_keys = n_queries if n_keys is None else n_keys
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)

@@ -41,8 +41,8 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
         max_len: longest output in tokens.
 
     Returns:
-        ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights ``(B, T_q, T_k)`` or
-        ``None``.
+        ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights
+        ``(B, …, T_q, T_k)`` or ``None``.
 
     Raises:
         ValueError: if ``max_len`` is below 1.
@@ -63,7 +63,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
             done |= word.squeeze(1) == EOS
             words.append(word)
             all_weights.append(weights)
-    weights = None if all_weights[0] is None else torch.cat(all_weights, dim=1).cpu()
+    weights = None if all_weights[0] is None else torch.cat(all_weights, dim=-2).cpu()
     return torch.cat(words, dim=1).cpu(), weights
 
 
@@ -383,7 +383,8 @@ def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, t
         batch_size: sentences at a time.
 
     Returns:
-        For each pair the weights ``(len(target), len(source) + 1)``; the last column is the end symbol of the source.
+        For each pair the weights ``(…, len(target), len(source) + 1)``, for a Transformer the cross-attention's with
+        layers and heads in front; the last column is the end symbol of the source.
 
     Raises:
         ValueError: if the model has no attention.
@@ -396,5 +397,5 @@ def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, t
         if weights is None:
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
-            matrices[i] = matrix[:len(pairs[i][1]), :len(pairs[i][0]) + 1]
+            matrices[i] = matrix[..., :len(pairs[i][1]), :len(pairs[i][0]) + 1]
     return matrices

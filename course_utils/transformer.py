@@ -1,0 +1,246 @@
+"""The Transformer of Vaswani et al. 2017: an encoder that reads, a decoder that writes, both built from attention.
+
+Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
+are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
+layers ``(B, n_layers, n_heads, T_q, T_k)``; a `Transformer` reads them in evaluation mode only, so that training need
+not store them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .attention import MultiHeadAttention, causal_mask, sinusoidal
+from .data.text import PAD
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of a Transformer, by default those of the course's miniature; the paper's are `BASE` and `BIG`."""
+
+    d_model: int = 64
+    """Width of everything between the layers."""
+    n_heads: int = 4
+    n_layers: int = 2
+    """In the encoder, and as many in the decoder."""
+    d_ff: int = 256
+    """Width inside the feed-forward networks."""
+    dropout: float = 0.0
+    """On the attention weights, on what each sublayer adds, and on the embeddings."""
+    pre_norm: bool = True
+    """LayerNorm before each sublayer (Xiong et al. 2020); ``False``: after each sum, as in the paper."""
+    max_len: int = 512
+    """Longest sequence, in tokens."""
+
+
+BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)
+BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)
+
+
+class Residual(nn.Module):
+    """The way around a sublayer: ``x + sublayer(x)``, and the LayerNorm that belongs to it (section 3.1)."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.norm = nn.LayerNorm(config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        self.pre_norm = config.pre_norm
+
+    def enter(self, x: Tensor) -> Tensor:
+        """What the sublayer reads."""
+        return self.norm(x) if self.pre_norm else x
+
+    def add(self, x: Tensor, output: Tensor) -> Tensor:
+        """The sum of what went around the sublayer and what came out of it."""
+        x = x + self.dropout(output)
+        return x if self.pre_norm else self.norm(x)
+
+
+class FeedForward(nn.Sequential):
+    """Two linear maps and a ReLU, the same at every position (section 3.3, eq. 2)."""
+
+    def __init__(self, config: Config):
+        super().__init__(nn.Linear(config.d_model, config.d_ff), nn.ReLU(), nn.Linear(config.d_ff, config.d_model))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network, each with a residual around it."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.feed_forward = FeedForward(config)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
+        """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
+        around, after = self.residuals
+        attended, weights = self.self_attention(around.enter(x), mask=mask, need_weights=need_weights)
+        x = around.add(x, attended)
+        return after.add(x, self.feed_forward(after.enter(x))), weights
+
+
+class Cache(NamedTuple):
+    """Projected keys and values ``(B, n_heads, T, d_k)``: they need not be computed again for the next word."""
+
+    k: Tensor
+    v: Tensor
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention over what is written, cross-attention to the memory, a feed-forward network."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.feed_forward = FeedForward(config)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
+
+    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_weights: bool = False):
+        """One layer of the decoder over the new positions.
+
+        Args:
+            x: ``(B, T_q, d_model)``, the new positions only.
+            memory: what the cross-attention has projected from the encoder's output (`project_keys`).
+            src_mask: ``(B, 1, T_k)``, ``True`` where the source has a word.
+            past: the self-attention's keys and values of the positions before.
+            need_weights: whether to return the weights.
+
+        Returns:
+            ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
+        """
+        own, cross, after = self.residuals
+        entered = own.enter(x)
+        k, v = self.self_attention.project_keys(entered)
+        past = Cache(torch.cat([past.k, k], dim=2), torch.cat([past.v, v], dim=2))
+        mask = causal_mask(x.size(1), past.k.size(2)).to(x.device)                     # (T_q, T_past + T_q)
+        attended, own_weights = self.self_attention.compare(entered, *past, mask, need_weights=need_weights)
+        x = own.add(x, attended)
+        attended, weights = self.cross_attention.compare(cross.enter(x), *memory, src_mask, need_weights=need_weights)
+        x = cross.add(x, attended)
+        return after.add(x, self.feed_forward(after.enter(x))), (own_weights, weights), past
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers. With ``pre_norm`` a last LayerNorm norms the sum of all that was added."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
+        """``x (B, T, d_model)`` to the same shape; and the weights of all layers, or ``None``."""
+        weights = []
+        for layer in self.layers:
+            x, w = layer(x, mask, need_weights)
+            weights.append(w)
+        return self.norm(x), torch.stack(weights, dim=1) if need_weights else None
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers; all of them look at the top of the encoder."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+
+    def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
+                need_weights: bool = False):
+        """As `DecoderLayer`, with a tuple of caches, one a layer, and the weights of all layers."""
+        weights, caches = [], []
+        for layer, cross, own in zip(self.layers, memory, past, strict=True):
+            x, w, cache = layer(x, cross, src_mask, own, need_weights)
+            weights.append(w)
+            caches.append(cache)
+        own, cross = (torch.stack(w, dim=1) if need_weights else None for w in zip(*weights, strict=True))
+        return self.norm(x), (own, cross), tuple(caches)
+
+
+class Memory(NamedTuple):
+    """What the encoder leaves for the decoder."""
+
+    caches: tuple[Cache, ...]
+    """For each decoder layer, keys and values of its cross-attention: all from the top of the encoder."""
+    src_mask: Tensor
+    """``(B, 1, T_k)``: ``True`` where there is a word, ``False`` where there is padding."""
+
+
+class Attentions(NamedTuple):
+    """All weights of one pass, each ``(B, n_layers, n_heads, T_q, T_k)``."""
+
+    encoder: Tensor
+    decoder: Tensor
+    cross: Tensor
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder, and a softmax layer that shares its matrix with the target's embedding (section 3.4).
+
+    Args:
+        source_size, target_size: sizes of the two vocabularies. ``target_size=None``: one vocabulary and one embedding
+            for both sides, as in the paper.
+        config: the other sizes.
+    """
+
+    def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
+        super().__init__()
+        self.config = config
+        self.target_embed = nn.Embedding(target_size or source_size, config.d_model)
+        self.source_embed = nn.Embedding(source_size, config.d_model) if target_size else self.target_embed
+        for table in (self.source_embed, self.target_embed):
+            nn.init.normal_(table.weight, std=config.d_model ** -0.5)       # times sqrt(d_model): variance 1
+        self.register_buffer("positions", sinusoidal(config.max_len, config.d_model), persistent=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder, self.decoder = Encoder(config), Decoder(config)
+
+    def embed(self, ids: Tensor, table: nn.Embedding, start: int = 0) -> Tensor:
+        """``(B, T)`` to ``(B, T, d_model)``: the word's vector times ``sqrt(d_model)``, plus the wave of its position.
+
+        The first id stands at position ``start``. Positions beyond ``max_len`` are a ``ValueError``.
+        """
+        end = start + ids.size(1)
+        if end > self.config.max_len:
+            raise ValueError(f"{end} positions, but this Transformer has max_len={self.config.max_len}. Shorten the "
+                             "sequence, or make it with a larger max_len.")
+        return self.dropout(table(ids) * math.sqrt(self.config.d_model) + self.positions[start:end])
+
+    def encode(self, source: Tensor) -> tuple[Memory, tuple[Cache, ...]]:
+        """Read ids ``(B, T_k)``; returns the `Memory` and the decoder's first state: empty caches."""
+        memory, state, _ = self._encode(source)
+        return memory, state
+
+    def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
+        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights, the
+        next state. ``target`` holds the new words only: those before are in the caches of ``state``."""
+        logits, (_, weights), state = self._decode(target, state, memory)
+        return logits, weights, state
+
+    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; weights as in `decode`."""
+        memory, state = self.encode(source)
+        logits, weights, _ = self.decode(target, state, memory)
+        return logits, weights
+
+    def attentions(self, source: Tensor, target: Tensor) -> Attentions:
+        """The weights of all three attentions while the model is made to write ``target``; in evaluation mode."""
+        memory, state, encoder = self._encode(source)
+        _, (decoder, cross), _ = self._decode(target, state, memory)
+        return Attentions(encoder, decoder, cross)
+
+    def _encode(self, source: Tensor):
+        src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
+        x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, not self.training)
+        caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
+        state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
+        return Memory(caches, src_mask), state, weights
+
+    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
+        x = self.embed(target, self.target_embed, start=state[0].k.size(2))
+        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, not self.training)
+        return x @ self.target_embed.weight.T, weights, state
