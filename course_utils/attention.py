@@ -294,4 +294,4 @@ def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
     n_keys = n_queries if n_keys is None else n_keys
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
     distance = torch.arange(n_keys) - torch.arange(n_keys - n_queries, n_keys).unsqueeze(1)
-    return -slopes.view(-1, 1, 1) * distance.abs()
+    return slopes.view(-1, 1, 1) * -distance.abs()

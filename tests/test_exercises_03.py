@@ -397,12 +397,22 @@ def ic_far_away(attention, x):
     return leaks == 0
 
 
-@right("is_causal")
+@wrong("is_causal", "Adding the same to all numbers of x[t] is undone by a layer norm")
 def ic_small_steps(attention, x):
     before = attention(x)
     moved = torch.stack([(attention(x + 0.1 * F.one_hot(torch.tensor(t), len(x))[:, None]) - before).abs().amax(1)
                          for t in range(len(x))])
     return not (moved.tril(-1) > 1e-5).any().item()
+
+
+@wrong("is_causal", "Copy x anew for every t")
+def ic_copies_once(attention, x):
+    out, changed = attention(x), x.clone()
+    for t in range(len(x)):
+        changed[t] = torch.randn(x.shape[1])
+        if not torch.allclose(attention(changed)[:t], out[:t], atol=1e-5):
+            return False
+    return True
 
 
 def test_planted_attentions_are_what_they_are_called():
@@ -417,7 +427,7 @@ def test_planted_attentions_are_what_they_are_called():
 
 
 def test_the_message_says_which_attention_was_judged_wrongly():
-    with pytest.raises(WrongAnswer, match="Inputs: attention = one without a mask, x ") as caught:
+    with pytest.raises(WrongAnswer, match="Inputs: layer = one without a mask, x ") as caught:
         check("is_causal", {"is_causal": lambda attention, x: True})
     assert "0x" not in str(caught.value)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils import attention as ours
@@ -144,25 +145,29 @@ CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
 
 # --- is_causal -----------------------------------------------------------------------------------------------
 
-def is_causal(attention: Callable[[Tensor], Tensor], x: Tensor) -> bool:
-    """attention: any function x (T, d) -> output (T, d); x (T, d), leave it as it is
+def is_causal(layer: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+    """layer: any function x (T, d) -> output (T, d); x (T, d), leave it as it is
     -> True if changing x[t] changes no output before t, whatever t
     """
-    return _perturbed()(attention, x)
+    return _perturbed()(layer, x)
 
 
 def _same(after: Tensor, before: Tensor) -> bool:
     return torch.allclose(after, before, atol=1e-5)
 
 
-def _perturbed(positions=lambda T: range(T), compared=lambda out, t: out[:t], change=1.0, same=_same):
-    """Which positions are changed, by how much, and which outputs are compared how; it may be too few."""
-    def judge(attention, x):
-        before = attention(x)
+def _other(row: Tensor) -> Tensor:
+    return torch.randn(row.shape, generator=torch.Generator().manual_seed(0))
+
+
+def _perturbed(positions=lambda T: range(T), compared=lambda out, t: out[:t], change=_other, same=_same):
+    """Which positions are changed, to what, and which outputs are compared how; it may be too few."""
+    def judge(layer, x):
+        before = layer(x)
         for t in positions(len(x)):
             changed = x.clone()
-            changed[t] += change
-            if not same(compared(attention(changed), t), compared(before, t)):
+            changed[t] = change(x[t])
+            if not same(compared(layer(changed), t), compared(before, t)):
                 return False
         return True
     return judge
@@ -175,10 +180,12 @@ class _Planted:
     what: str
     mask: Callable[[int], Tensor]
     weigh: Callable[[Tensor, Tensor], Tensor] = ours.masked_softmax
+    norm: bool = False
 
     def __call__(self, x: Tensor) -> Tensor:
-        scores = 2 * torch.tanh(x @ x.T / math.sqrt(x.size(-1)))       # bounded, so that x may change a lot
-        return self.weigh(scores, self.mask(len(x))) @ x
+        h = F.layer_norm(x, x.shape[-1:]) if self.norm else x
+        scores = 2 * torch.tanh(h @ h.T / math.sqrt(x.size(-1)))       # bounded, so that x may change a lot
+        return self.weigh(scores, self.mask(len(x))) @ h
 
     def __repr__(self) -> str:
         return self.what
@@ -209,7 +216,7 @@ def _judged(*planted):
     """A maker of inputs: an attention to be judged, and x of more positions than numbers in each."""
     def make(rng):
         T, d = sizes(rng, 2)
-        return _Planted(*planted), randn(rng, T + 6, d)
+        return _Planted(*planted), randn(rng, T + 6, d + 1)            # in a layer norm two numbers are only ever ±1
     return make
 
 
@@ -218,10 +225,12 @@ NOT_THE_LAST = ("The last position is never changed, so its leak stays unseen. C
 NOT_ALL_PAIRS = ("A leak was not seen: only some positions are changed, or only some outputs compared. Change every "
                  "x[t] in turn, and compare all outputs before it: out[:t].")
 TOO_STRICT = ("A causal attention is called not causal. Compare only the outputs before t, out[:t]: output t may "
-              "change, and so may all after it. (If you wrote NaN or inf into x[t]: times a weight of 0 it is NaN, "
-              "leak or not. Write a number.)")
+              "change, and so may all after it. Copy x anew for every t, or the changes pile up. (If you wrote NaN or "
+              "inf into x[t]: times a weight of 0 it is NaN, leak or not. Write a number.)")
 ALWAYS_TRUE = ("Every attention is called causal. Compare the outputs of x with those of a changed copy of it: "
-               "x.clone(), then changed[t] += 1, for every t, not only the first.")
+               "x.clone(), then other numbers in changed[t], for every t, not only the first.")
+SAME_TO_ALL = ("Adding the same to all numbers of x[t] is undone by a layer norm, so the leak stays unseen. Put random "
+               "numbers there: torch.randn_like(x[t]).")
 
 IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
     "on ordinary inputs": _judged("a causal one", ours.causal_mask),
@@ -243,13 +252,16 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
         _judged("one that sees earlier keys only", lambda T: _ones(T).tril(-1)),
     "when the attention is causal, and only rounding depends on later positions":
         _judged("one that masks after the softmax and divides again", ours.causal_mask, _after_and_divided),
+    "when the attention layer-norms its input first, and has no mask":
+        _judged("one that layer-norms its input and has no mask", _ones, ours.masked_softmax, True),
 }, (
-    (TOO_STRICT, lambda attention, x: False),
-    (ALWAYS_TRUE, lambda attention, x: True),
+    (TOO_STRICT, lambda layer, x: False),
+    (ALWAYS_TRUE, lambda layer, x: True),
     ("Only neighbours are compared: x[t] with output t - 1. Compare all outputs before t: out[:t].",
      _perturbed(lambda T: range(1, T), lambda out, t: out[t - 1])),
     *((NOT_THE_LAST, _perturbed(positions))
       for positions in (lambda T: range(T - 1), lambda T: [T // 2], lambda T: [1])),
+    (SAME_TO_ALL, _perturbed(change=lambda row: row + 1)),
     (NOT_ALL_PAIRS, _perturbed(lambda T: [T - 1])),
     (NOT_ALL_PAIRS, _perturbed(lambda T: range(1, T), lambda out, t: out[0])),
     ("Numbers are compared for exact equality. Sums are rounded, and rounding is no leak: torch.allclose.",
