@@ -16,6 +16,7 @@ from style import (
     arrow,
     box,
     card,
+    dashes,
     disc,
     path,
     step,
@@ -91,15 +92,6 @@ def _vector(axes, x, y, size, width=30):
     box(axes, x, y, width + 9, 8 * size + 9, BAD, fill="none", line=3)
 
 
-def _dashes(axes, *points, color, line=1.8):
-    """A dashed path whose head is whole."""
-    (x, y), (end_x, end_y) = points[-2:]
-    part = min(1, 13 / ((end_x - x) ** 2 + (end_y - y) ** 2) ** 0.5)
-    neck = (end_x - part * (end_x - x), end_y - part * (end_y - y))
-    path(axes, *points[:-1], neck, color=color, line=line, dashed=True, head=False)
-    arrow(axes, neck, points[-1], color, line)
-
-
 def encoder_decoder():
     axes = card(420)
     left, right = [46 + 56 * i for i in range(7)], [538 + 63 * i for i in range(7)]
@@ -126,11 +118,11 @@ def encoder_decoder():
         arrow(axes, (x, middle - 18), (x, high + 15))
         if i + 1 < len(TARGET):
             arrow(axes, (x + 17, middle), (right[i + 1] - 18, middle), QUERY)
-            _dashes(axes, (x, 130), (x + 30, 130), (x + 30, 254), (right[i + 1] - 1, 254), color=GOOD)
+            dashes(axes, (x, 130), (x + 30, 130), (x + 30, 254), (right[i + 1] - 1, 254), color=GOOD)
         box(axes, x, middle, 32, 36, QUERY)
     begin = 456
     arrow(axes, (begin, 344), (begin + 38, 344))
-    _dashes(axes, (begin, 370), (begin + 38, 370), color=GOOD)
+    dashes(axes, (begin, 370), (begin + 38, 370), color=GOOD)
     arrow(axes, (begin, 396), (begin + 38, 396), BAD)
     for y, words, color in ((344, "in training: the reference, shifted by one (teacher forcing)", INK),
                             (370, "without a teacher: the word it has written itself", GOOD),
@@ -337,7 +329,7 @@ def beam():
         if kept:
             arrow(axes, start, (x - 61, y), color, 3.4 if on_best else 2.2)
         else:
-            _dashes(axes, start, (x - 61, y), color=color, line=1.6)
+            dashes(axes, start, (x - 61, y), color=color, line=1.6)
         box(axes, x, y, 120, 48, color, fill=tint(GOOD, 0.2) if on_best else PAPER,
             line=3 if on_best else 2 if kept else 1.2, dashed=not kept)
         text(axes, x, y - 10, begun[-1], 16, INK if kept else MUTED, "bold" if kept else "normal")
@@ -423,7 +415,7 @@ def look_back():
     text(axes, 24, 68, "could look back?", 19, INK, "bold", "left")
     for i, (word, x) in enumerate(zip(SOURCE, source, strict=True)):
         last = i == len(SOURCE) - 1
-        _dashes(axes, asked, (x + (asked[0] - x) * 0.04, low - 22), color=QUERY, line=2)
+        dashes(axes, asked, (x + (asked[0] - x) * 0.04, low - 22), color=QUERY, line=2)
         box(axes, x, low, 40, 36, KEY, f"$h_{i + 1}$", 21, line=3 if last else 1.8,
             fill=tint(KEY, 0.6) if last else None)
         text(axes, x, low + 36, word, 16)

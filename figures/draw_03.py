@@ -20,12 +20,13 @@ from style import (
     arrow,
     box,
     card,
+    checks,
     disc,
+    grid,
     path,
     step,
     text,
     text_width,
-    tint,
 )
 
 WORDS = ("the", "cat", "was", "tired")
@@ -75,18 +76,6 @@ ALT = {
 }
 
 
-def _grid(axes, left, top, values, color, cell=(16, 16), frame=1.8):
-    """A matrix as cells, each tinted by its value from 0 to 1."""
-    rows, columns = len(values), len(values[0])
-    for i, row in enumerate(values):
-        for j, value in enumerate(row):
-            x, y = left + j * cell[0], top + i * cell[1]
-            area(axes, (x, y), (x + cell[0], y), (x + cell[0], y + cell[1]), (x, y + cell[1]),
-                 fill=tint(color, round(0.06 + 0.62 * float(value), 2)))
-    box(axes, left + columns * cell[0] / 2, top + rows * cell[1] / 2, columns * cell[0], rows * cell[1], color,
-        fill="none", corner=2, line=frame)
-
-
 def _shades(values):
     """Numbers of any size as shades from 0 to 1."""
     return (values - values.min()) / (values.max() - values.min())
@@ -117,7 +106,7 @@ def qkv():
         text(axes, at, 30, title, 17, color, "bold")
     for i, word in enumerate(WORDS):
         text(axes, 66, middle - 27 + 18 * i, word, 15, align="right")
-    _grid(axes, 78, middle - 36, _shades(x), INK, tall)
+    grid(axes, 78, middle - 36, _shades(x), INK, tall)
     text(axes, 126, middle - 56, "$x$", 22)
     text(axes, 126, middle + 52, "(T, d_model)", 15, MUTED)
     for y, matrix, values, name, shape, color in (
@@ -129,14 +118,14 @@ def qkv():
             path(axes, (178, middle), (198, middle), (198, y), (221, y))
         box(axes, 247, y, 50, 38, fill=INK, label=matrix, size=21, text_color=PAPER)
         arrow(axes, (273, y), (306, y), color)
-        _grid(axes, 308, y - 36, _shades(values), color, tall)
+        grid(axes, 308, y - 36, _shades(values), color, tall)
         text(axes, 332, y - 49, name, 15, color, "bold")
         text(axes, 332, y + 48, shape, 15, MUTED)
     disc(axes, 396, 152, r"$\cdot$", radius=14, size=30)
     for y, color in ((high, QUERY), (middle, KEY)):
         path(axes, (358, y), (396, y), (396, 152 + (-15 if y == high else 15)), color=color)
     arrow(axes, (411, 152), (425, 152))
-    _grid(axes, 427, 91, 0.55 * _shades(scores), INK, wide)
+    grid(axes, 427, 91, 0.55 * _shades(scores), INK, wide)
     _numbers(axes, 427, 91, scores, wide, lambda value: f"{round(value, 1) + 0:.1f}".replace("-", "−"))
     text(axes, 507, 63, r"$q\, k^{\top} /\, \sqrt{d_k}$", 22)
     text(axes, 507, 230, "(T, T)", 15, MUTED)
@@ -144,14 +133,14 @@ def qkv():
     arrow(axes, (589, 152), (627, 152))
     text(axes, 608, 70, "softmax", 15)
     text(axes, 709, 252, "a row sums to 1", 15, MUTED)
-    _grid(axes, 629, 91, 0.55 * weights, INK, wide)
+    grid(axes, 629, 91, 0.55 * weights, INK, wide)
     _numbers(axes, 629, 91, weights, wide, lambda value: f"{value:.2f}".removeprefix("0"))
     text(axes, 709, 230, "(T, T)", 15, MUTED)
     arrow(axes, (791, 152), (811, 152))
     disc(axes, 826, 152, r"$\cdot$", radius=14, size=30)
     path(axes, (358, low), (826, low), (826, 166), color=VALUE)
     arrow(axes, (841, 152), (864, 152), VALUE)
-    _grid(axes, 866, 116, _shades(weights @ v), VALUE, tall)
+    grid(axes, 866, 116, _shades(weights @ v), VALUE, tall)
     text(axes, 890, 100, "a row a word", 15, MUTED)
     text(axes, 890, 206, "(T, d_v)", 15, MUTED)
     text(axes, 592, 380, r"$\mathrm{output} = \mathrm{softmax}\left(q\, k^{\top} /\, \sqrt{d_k}\right) v$", 25)
@@ -183,7 +172,7 @@ def multi_head():
     for number, (at, title) in enumerate(((138, "project"), (366, "split"), (526, "attend in parallel"),
                                           (733, "concatenate"), (880, "mix")), 1):
         step(axes, at, 30, number, title)
-    _grid(axes, 18, middle - 22, _shades(x), INK, cell)
+    grid(axes, 18, middle - 22, _shades(x), INK, cell)
     text(axes, 54, middle - 42, "$x$", 22)
     _shape(axes, 62, bottom, "(B, T,", "d_model)")
     levels = (lanes[0] + 14, middle, lanes[-1] - 14)
@@ -193,7 +182,7 @@ def multi_head():
         path(axes, *way, (118, y))
         box(axes, 141, y, 44, 36, fill=INK, label=matrix, size=20, text_color=PAPER)
         arrow(axes, (164, y), (182, y), color)
-        _grid(axes, 184, y - 22, _shades(values), color, cell)
+        grid(axes, 184, y - 22, _shades(values), color, cell)
         _cuts(axes, 184, y, heads)
         text(axes, 220, y - 38, name, 15, color, "bold")
         path(axes, (260, y), (282, y), color=color, head=False)
@@ -207,26 +196,26 @@ def multi_head():
         text(axes, 312, y - 21, f"head {head + 1}", 15, INK, "bold", "left")
         q, k, v = (values[:, 2 * head:2 * head + 2] for values in projected)
         for at, values, color in ((342, q, QUERY), (372, k, KEY), (402, v, VALUE)):
-            _grid(axes, at, y - 11, _shades(values), color, cell)
+            grid(axes, at, y - 11, _shades(values), color, cell)
         arrow(axes, (426, y + 11), (472, y + 11))
         weights = _softmax(q @ k.T / 2 ** 0.5)
-        _grid(axes, 476, y - 11, weights, INK, (11, 11))
+        grid(axes, 476, y - 11, weights, INK, (11, 11))
         arrow(axes, (524, y + 11), (572, y + 11), VALUE)
         outputs.append(weights @ v)
-        _grid(axes, 576, y - 11, _shades(outputs[-1]), VALUE, cell)
+        grid(axes, 576, y - 11, _shades(outputs[-1]), VALUE, cell)
         turn, end = 668 - 8 * abs(head - 1.5), middle + 10 * (head - 1.5)
         path(axes, (598, y + 11), (turn, y + 11), (turn, end), (683, end), color=VALUE, line=1.6)
     _shape(axes, 381, bottom, "(B, n_heads,", "T, d_k)")
     _shape(axes, 498, bottom, "(B, n_heads,", "T, T)")
     _shape(axes, 613, bottom, "(B, n_heads,", "T, d_k)")
     joined = np.concatenate(outputs, axis=1)
-    _grid(axes, 687, middle - 22, _shades(joined), VALUE, cell)
+    grid(axes, 687, middle - 22, _shades(joined), VALUE, cell)
     _cuts(axes, 687, middle, heads)
     _shape(axes, 723, bottom, "(B, T,", "d_model)")
     arrow(axes, (763, middle), (789, middle), VALUE)
     box(axes, 814, middle, 46, 38, fill=INK, label="$W_o$", size=20, text_color=PAPER)
     arrow(axes, (838, middle), (860, middle))
-    _grid(axes, 864, middle - 22, _shades(joined @ random.normal(size=(columns, columns))), INK, cell)
+    grid(axes, 864, middle - 22, _shades(joined @ random.normal(size=(columns, columns))), INK, cell)
     text(axes, 900, middle - 40, "output", 15, INK, "bold")
     _shape(axes, 895, bottom, "(B, T,", "d_model)")
     return axes
@@ -253,13 +242,7 @@ def masks():
         text(axes, centre, 54, rule, 15, INK)
         for j, word in enumerate(PADDED):
             text(axes, left + (j + 0.5) * cell, top - 16, word.strip("<>"), 15, MUTED if word == "<pad>" else KEY)
-        for i in range(length):
-            for j in range(length):
-                x, y = left + (j + 0.5) * cell, top + (i + 0.5) * cell
-                box(axes, x, y, cell - 3, cell - 3, fill=tint(GOOD, 0.75) if mask[i, j] else BAND,
-                    edge=GOOD if mask[i, j] else RULE, corner=3, line=1.2)
-                if mask[i, j]:
-                    text(axes, x, y, "✓", 17, PAPER, "bold")
+        checks(axes, left, top, mask, cell)
         text(axes, centre, top + length * cell + 22, shape, 15, MUTED)
     text(axes, 480, 350, "filled, ✓: True, the query may attend to the key      empty: False, its score becomes −∞", 15)
     return axes

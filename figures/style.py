@@ -119,9 +119,41 @@ def path(axes: Axes, *points: tuple, color: str = INK, line: float = 1.8, dashed
         arrow(axes, points[-2], points[-1], color, line, dashed=dashed)
 
 
+def dashes(axes: Axes, *points: tuple, color: str, line: float = 1.8):
+    """A dashed path whose head is whole."""
+    (x, y), (end_x, end_y) = points[-2:]
+    part = min(1, 13 / ((end_x - x) ** 2 + (end_y - y) ** 2) ** 0.5)
+    neck = (end_x - part * (end_x - x), end_y - part * (end_y - y))
+    path(axes, *points[:-1], neck, color=color, line=line, dashed=True, head=False)
+    arrow(axes, neck, points[-1], color, line)
+
+
 def area(axes: Axes, *points: tuple, fill: str = BAND):
     """A filled shape without an outline."""
     _add(axes, Polygon(points, closed=True, facecolor=fill, edgecolor="none"))
+
+
+def grid(axes: Axes, left: float, top: float, values, color: str, cell: tuple = (16, 16), frame: float = 1.8):
+    """A matrix as cells, each tinted by its value from 0 to 1."""
+    rows, columns = len(values), len(values[0])
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            x, y = left + j * cell[0], top + i * cell[1]
+            area(axes, (x, y), (x + cell[0], y), (x + cell[0], y + cell[1]), (x, y + cell[1]),
+                 fill=tint(color, round(0.06 + 0.62 * float(value), 2)))
+    box(axes, left + columns * cell[0] / 2, top + rows * cell[1] / 2, columns * cell[0], rows * cell[1], color,
+        fill="none", corner=2, line=frame)
+
+
+def checks(axes: Axes, left: float, top: float, mask, cell: float = 36):
+    """A mask: a filled cell with a check mark is ``True``, an empty one ``False``."""
+    for i, row in enumerate(mask):
+        for j, may in enumerate(row):
+            x, y = left + (j + 0.5) * cell, top + (i + 0.5) * cell
+            box(axes, x, y, cell - 3, cell - 3, fill=tint(GOOD, 0.75) if may else BAND, edge=GOOD if may else RULE,
+                corner=3, line=1.2)
+            if may:
+                text(axes, x, y, "✓", 17, PAPER, "bold")
 
 
 def svg(axes: Axes, name: str, alt: str) -> str:
