@@ -14,11 +14,12 @@ from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_mo
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.exercises.lesson_03 import LESSON_03
+from course_utils.exercises.lesson_04 import LESSON_04
 from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
-EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02, *LESSON_03)}
+EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02, *LESSON_03, *LESSON_04)}
 
 
 class _Card:
