@@ -31,11 +31,16 @@ class History:
         return self.tokens / max(self.seconds, 1e-9)
 
 
-def sequence_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int]:
-    """Cross-entropy in nats for every next target word, padding left out; and how many words that were."""
+def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) -> tuple[Tensor, int]:
+    """Cross-entropy in nats for every next target word, padding left out; and how many words that were.
+
+    ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
+    (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:
+    ``loss=partial(sequence_loss, label_smoothing=0.1)``.
+    """
     logits, *_ = model(batch.source, batch.target[:, :-1])
     words = batch.target[:, 1:]                                    # what follows each input word
-    loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD)
+    loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
     return loss, int((words != PAD).sum())
 
 
@@ -44,9 +49,23 @@ def trapezoid(step: int, steps: int, warmup: int = 50, decay: float = 0.5) -> fl
 
     ``decay`` is the share of the steps over which it falls, in a straight line.
     """
-    up = (step + 1) / max(1, min(warmup, steps // 4))
     down = (steps - step) / max(decay * steps, 1)
-    return min(1.0, up, down)
+    return min(1.0, _up(step, steps, warmup), down)
+
+
+def inverse_sqrt(step: int, steps: int, warmup: int = 50) -> float:
+    """Factor on the learning rate: up in ``warmup`` steps (a quarter of a short run), then down as ``1 / sqrt(step)``.
+
+    Vaswani et al. 2017, section 5.3, eq. 3, divided by its peak, which `fit` takes as ``lr``: there ``warmup`` is
+    4,000 of 100,000 steps, and the peak ``(d_model * warmup) ** -0.5``.
+    """
+    up = _up(step, steps, warmup)
+    return min(up, up ** -0.5)
+
+
+def _up(step: int, steps: int, warmup: int) -> float:
+    """The step, counted from one, as a share of the warm-up: 1 at its end."""
+    return (step + 1) / max(1, min(warmup, steps // 4))
 
 
 def endless(batches: Iterable) -> Iterator:
@@ -67,9 +86,9 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     """Train ``model`` in place with Adam for ``steps`` steps.
 
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
-    processes that share the batches; afterwards the model is back on the device it came from. In a notebook a curve
-    is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and the history as they are at
-    that moment.
+    processes that share the batches and average their gradients; afterwards the model is back on the device it came
+    from. In a notebook a curve is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and
+    the history as they are at that moment.
 
     Args:
         model: trained in place, left in evaluation mode.

@@ -89,6 +89,12 @@ class Cache(NamedTuple):
     k: Tensor
     v: Tensor
 
+    def append(self, k: Tensor, v: Tensor) -> "Cache":
+        """The cache with new positions at its end; into an empty one nothing is copied."""
+        if self.k.size(2) == 0:
+            return Cache(k, v)
+        return Cache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2))
+
 
 class DecoderLayer(nn.Module):
     """Self-attention over what is written, cross-attention to the memory, a feed-forward network."""
@@ -115,9 +121,9 @@ class DecoderLayer(nn.Module):
         """
         own, cross, after = self.residuals
         entered = own.enter(x)
-        k, v = self.self_attention.project_keys(entered)
-        past = Cache(torch.cat([past.k, k], dim=2), torch.cat([past.v, v], dim=2))
-        mask = causal_mask(x.size(1), past.k.size(2)).to(x.device)                     # (T_q, T_past + T_q)
+        past = past.append(*self.self_attention.project_keys(entered))
+        n_queries, n_keys = x.size(1), past.k.size(2)                                  # T_q, T_past + T_q
+        mask = causal_mask(n_queries, n_keys).to(x.device) if n_queries > 1 else None  # the last query sees every key
         attended, own_weights = self.self_attention.compare(entered, *past, mask, need_weights=need_weights)
         x = own.add(x, attended)
         attended, weights = self.cross_attention.compare(cross.enter(x), *memory, src_mask, need_weights=need_weights)

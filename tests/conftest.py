@@ -5,9 +5,18 @@ requests are refused and written down, and so is every script error, so that a t
 
     assert browser_page.outside_requests == []
     assert browser_page.script_errors == []
+
+``show`` puts widgets on such a page, ``jupyter`` is a server with JupyterLab and Notebook. Functions that go with them
+are in browser.py.
 """
 
+import json
 import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 
 import pytest
 
@@ -89,3 +98,67 @@ def open_page(browser):
 def browser_page(open_page):
     """One guarded page of 1280 x 720 (see ``open_page``)."""
     return open_page()
+
+
+@pytest.fixture
+def show(browser_page, tmp_path):
+    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
+
+    def _show(*parts, page=browser_page):
+        file = tmp_path / "page.html"
+        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
+        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
+        page.goto(file.as_uri())
+        page.mouse.move(1, 1)  # the first event of all has no movement
+        return page
+
+    yield _show
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
+
+
+@pytest.fixture(scope="module")
+def jupyter(tmp_path_factory):
+    """A Jupyter server over a folder of its own: ``(address, folder, notary)``."""
+    from nbformat.sign import NotebookNotary
+
+    home = tmp_path_factory.mktemp("jupyter")
+    folder = home / "notebooks"
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
+    places = {f"JUPYTER{'' if name.startswith('LAB') else '_'}{name}": str(home / name) for name in names}
+    labconfig = home / "CONFIG_DIR" / "labconfig"
+    labconfig.mkdir(parents=True)
+    (labconfig / "default_setting_overrides.json").write_text(json.dumps({
+        "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
+        "@jupyterlab/lsp-extension:plugin": {"activate": "off"},
+    }))  # fmt: skip
+    log = (home / "log").open("w")
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
+    command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    command += [f"--ServerApp.root_dir={folder}"]
+    environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython")}
+    server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(120):
+            if server.poll() is not None:
+                break
+            try:
+                urllib.request.urlopen(f"{address}/api", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        else:
+            pytest.fail(f"the Jupyter server did not answer:\n{(home / 'log').read_text()[-2000:]}")
+        assert server.poll() is None, (home / "log").read_text()[-2000:]
+        yield address, folder, NotebookNotary(data_dir=str(home / "DATA_DIR"))
+    finally:
+        server.terminate()
+        server.wait(30)
+        log.close()

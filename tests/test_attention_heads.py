@@ -216,6 +216,90 @@ def test_dropout_acts_in_training_only_and_on_the_weights_only():
     assert torch.equal(attention(x)[0], expected)
 
 
+# --- without the weights: PyTorch's kernel -------------------------------------------------------------------
+
+def every_bias():
+    """None, one for each head, and one for each sentence and query."""
+    rng = torch.Generator().manual_seed(3)
+    return {"no_bias": None, "alibi": alibi(2, 5), "heads": torch.randn(2, 5, 5, generator=rng),
+            "sentences": torch.randn(3, 1, 5, 5, generator=rng)}
+
+
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("bias", every_bias().values(), ids=every_bias())
+@pytest.mark.parametrize("shape", [None, (5, 5), (3, 1, 5), (3, 5, 5), (3, 1, 1, 5), (1, 2, 5, 5), (3, 2, 5, 5)])
+def test_without_weights_the_output_and_its_gradient_are_the_same(shape, bias, rotary):
+    """Some queries may attend to nothing."""
+    attention, x = MultiHeadAttention(8, 2, rotary=rotary), self_attention_inputs().requires_grad_()
+    mask = None
+    if shape is not None:
+        mask = torch.rand(shape, generator=torch.Generator().manual_seed(2)) < 0.5
+        mask[..., 0, :] = False
+    outputs = {need: attention(x, mask=mask, bias=bias, need_weights=need) for need in (True, False)}
+    assert outputs[False][1] is None
+    assert_close(outputs[False][0], outputs[True][0], atol=1e-6, rtol=1e-5)
+    first, second = (torch.autograd.grad(output.square().sum(), (x, *attention.parameters()), retain_graph=True)
+                     for output, _ in outputs.values())
+    assert_close(first, second, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("bias", every_bias().values(), ids=every_bias())
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("mask", [torch.ones(5, 5), torch.ones(3, 1, 5, dtype=torch.int64),
+                                  torch.zeros(3, 1, 1, 5)], ids=["ones", "integers", "added"])
+def test_masks_that_are_not_boolean_are_refused(mask, need_weights, bias):
+    """The kernel would add numbers to the scores, and so take 1 and 0 for something else."""
+    attention, x = MultiHeadAttention(8, 2), self_attention_inputs()
+    with pytest.raises(TypeError, match=rf"mask has dtype {mask.dtype}; expected torch.bool with True = may attend"):
+        attention(x, mask=mask, bias=bias, need_weights=need_weights)
+
+
+def test_without_weights_dropout_acts_in_training_only():
+    attention, x = MultiHeadAttention(8, 2, dropout=0.5), self_attention_inputs()
+    first, second = (attention(x, need_weights=False)[0] for _ in range(2))
+    assert not torch.allclose(first, second, atol=1e-3)
+    attention.eval()
+    expected, _ = attention(x)
+    assert torch.equal(attention(x, need_weights=False)[0], attention(x, need_weights=False)[0])
+    assert_close(attention(x, need_weights=False)[0], expected)
+
+
+def test_both_ways_drop_the_same_share_of_the_weights():
+    """One value, always 1: the mean over many draws is 1 on both paths, the spread that of weights kept or doubled."""
+    attention = MultiHeadAttention(8, 2, dropout=0.5)
+    x = torch.ones(2000, 4, 8)
+    with torch.no_grad():
+        for W in (attention.W_v, attention.W_o):
+            W.weight.copy_(torch.eye(8))
+            W.bias.zero_()
+        for need_weights in (True, False):
+            output, _ = attention(x, need_weights=need_weights)
+            assert output.mean().item() == pytest.approx(1, abs=0.02)
+            assert output.std().item() == pytest.approx(0.5, abs=0.02)             # four weights of 1/4: 0 or 1/2
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("options", [{}, {"rotary": True}], ids=str)
+def test_projected_keys_can_be_kept(options, need_weights):
+    """`forward` is `project_keys` and then `compare`; keys projected piece by piece are the same."""
+    attention, (query, keys, values) = MultiHeadAttention(8, 2, **options), make_inputs(SIZES)
+    bias, mask = alibi(2, 4, 5), causal_mask(4, 5)
+    k, v = attention.project_keys(keys, values)
+    assert k.shape == v.shape == (3, 2, 5, 4)
+    assert_close(k, attention.split(attention.W_k(keys)))
+    assert_close(v, attention.split(attention.W_v(values)))
+    expected = attention(query, keys, values, mask, bias, need_weights)
+    copies = k.clone(), v.clone()
+    found = attention.compare(query, k, v, mask, bias, need_weights)
+    assert torch.equal(found[0], expected[0])
+    assert found[1] is expected[1] is None or torch.equal(found[1], expected[1])
+    assert torch.equal(k, copies[0])                                               # a cache stays as it is
+    assert torch.equal(v, copies[1])
+    pieces = [attention.project_keys(keys[:, i:j], values[:, i:j]) for i, j in ((0, 2), (2, 5))]
+    k, v = (torch.cat(parts, dim=2) for parts in zip(*pieces, strict=True))
+    assert_close(attention.compare(query, k, v, mask, bias, need_weights)[0], expected[0])
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"d_model": 10, "n_heads": 4}, "d_model=10 does not divide into n_heads=4 equal parts; choose"),
     ({"d_model": 12, "n_heads": 4, "rotary": True}, "d_model / n_heads = 3 numbers; choose an even width"),

@@ -80,15 +80,15 @@ def test_takes_what_transformers_returns():
     np.testing.assert_array_equal(view(weights=list(layers), batch=0).weights, torch.stack(layers)[:, 0].numpy())
 
 
-@pytest.mark.parametrize("shape", [(5, 3, 4), (5, 2, 3, 4)])
+@pytest.mark.parametrize("shape", [(5, 3, 4), (5, 2, 3, 4), (5, 6, 2, 3, 4)])
 def test_of_a_batch_one_example(shape):
     weights = softmax(*shape)
-    np.testing.assert_array_equal(view(weights=weights, batch=3).weights[0].squeeze(), weights[3].numpy())
+    np.testing.assert_array_equal(view(weights=weights, batch=3).weights.squeeze(), weights[3].numpy())
 
 
-def test_of_a_batch_in_the_middle():
-    weights = softmax(2, 5, 6, 3, 4)
-    np.testing.assert_array_equal(view(weights=weights, batch=3).weights, weights[:, 3].numpy())
+def test_a_batch_of_one_needs_no_choice():
+    weights = softmax(1, 6, 2, 3, 4)
+    np.testing.assert_array_equal(view(weights=weights).weights, weights[0].numpy())
 
 
 def test_first_cell_is_a_telling_one():
@@ -110,7 +110,8 @@ def test_first_cell_is_a_telling_one():
         ({"columns": None}, r"columns are the 3 tokens in rows .* weights have 4 column"),
         ({"weights": WEIGHTS.T}, r"3 tokens in rows, but the weights have 4 row"),
         ({"weights": WEIGHTS[0]}, r"1 axes, shape \(4,\); expected \[T_q, T_k\]"),
-        ({"weights": WEIGHTS[None, None, None]}, r"5 axes.*Of a batch, choose one example"),
+        ({"weights": WEIGHTS[None, None, None, None]}, r"6 axes.*expected .* or \[B, layers, heads, T_q, T_k\]"),
+        ({"weights": softmax(5, 2, 2, 3, 4)}, r"batch axis of the weights has 5 examples, .*batch=0 to batch=4"),
         ({"weights": [[1, 2], [3]]}, "cannot be read as an array of numbers"),
         ({"weights": torch.zeros(0, 3, 4)}, r"weights have no head: shape \(1, 0, 3, 4\)"),
         ({"weights": torch.zeros(0, 4), "rows": []}, r"weights have no row \(query\)"),
@@ -245,7 +246,7 @@ def computed(*shape, d=8, seed=3):
 def test_queries_and_keys_that_explain_the_weights(shape):
     tensors = computed(*shape)
     shown = view(**tensors, view="neuron")
-    sent = exported(shown)["_content"]["heads"]["0"]
+    sent = exported(shown)["_content"][""]["heads"]["0"]
     for name in ("queries", "keys"):
         values = np.frombuffer(base64.b64decode(sent[name]["float32"]), "<f4")
         np.testing.assert_array_equal(values, tensors[name].reshape(-1, *tensors[name].shape[-2:])[0].numpy().ravel())
@@ -296,8 +297,8 @@ def test_output_has_a_live_view_and_what_lasts():
 
 def sent_weights(state):
     """The weights of an exported page ``[layers, heads, T_q, T_k]``; a head that is not there is not a number."""
-    weights = np.full(state["_content"]["shape"], np.nan)
-    for number, head in state["_content"]["heads"].items():
+    weights = np.full(state["_content"][""]["shape"], np.nan)
+    for number, head in state["_content"][""]["heads"].items():
         steps = np.frombuffer(base64.b64decode(head["weights"]["uint16"]), "<u2").reshape(weights.shape[2:])
         weights[divmod(int(number), weights.shape[1])] = steps / 65535 * head["weights"]["peak"]
     return weights
@@ -307,10 +308,10 @@ def test_export_holds_the_tensor_in_16_bits():
     weights = softmax(2, 3, 3, 4)
     shown = view(weights=weights, head=2, cell=(0, 3), view="links", alignment=[(1, 1)])
     state = exported(shown)
-    assert list(state["_content"]["heads"]) == [str(k) for k in range(6)]
+    assert list(state["_content"][""]["heads"]) == [str(k) for k in range(6)]
     np.testing.assert_allclose(sent_weights(state), weights.numpy(), rtol=0, atol=7.7e-6)
     assert (state["head"], state["cell"], state["view"]) == (2, [0, 3], "links")
-    assert state["_content"]["alignment"] == [[1, 1]]
+    assert state["_content"][""]["alignment"] == [[1, 1]]
 
 
 def test_export_is_the_same_text_every_time():
@@ -319,9 +320,9 @@ def test_export_is_the_same_text_every_time():
 
 
 def test_colour_scale_ends_at_one_or_says_where():
-    assert exported(view())["_content"]["top"] == 1
+    assert exported(view())["_content"][""]["top"] == 1
     flat = torch.full((3, 4), 0.25)
-    assert exported(view(weights=flat))["_content"]["top"] == 0.25
+    assert exported(view(weights=flat))["_content"][""]["top"] == 0.25
 
 
 HOSTILE = ["</script><img src=x onerror=alert(1)>", "<!--<script>", "'\"&\u2028\u2029", ""]
@@ -335,7 +336,7 @@ def test_tokens_cannot_leave_their_place():
     assert "<!--" not in text
     assert "\u2028" not in text.split("<script>")[1]
     state = exported(shown)
-    assert state["_content"]["columns"] == HOSTILE
+    assert state["_content"][""]["columns"] == HOSTILE
     assert state["title"] == "</script><b>"
 
 
@@ -356,8 +357,9 @@ def test_a_large_tensor_is_cut_to_the_heads_near_the_one_shown(monkeypatch):
     there = np.isfinite(sent_weights(state)).all(axis=(2, 3))
     np.testing.assert_array_equal(there, [[False] * 4, [True] * 4, [False] * 4])
     np.testing.assert_allclose(sent_weights(state)[1], weights[1].numpy(), rtol=0, atol=7.7e-6)
-    assert "4 of 12 heads, the nearest to layer 1, head 2: 144 weights are more than the 48" in state["_content"]["cut"]
-    assert "cut" not in exported(view())["_content"]
+    cut = state["_content"][""]["cut"]
+    assert "4 of 12 heads, the nearest to layer 1, head 2: 144 weights are more than the 48" in cut
+    assert "cut" not in exported(view())["_content"][""]
     assert shown.weights.shape == (3, 4, 3, 4)
 
 
@@ -365,7 +367,7 @@ def test_a_large_head_is_cut_to_its_first_tokens(monkeypatch):
     monkeypatch.setattr(attention_view, "EXPORTED_AT_MOST", 5)
     state = exported(view(cell=(2, 3), alignment=[(1, 1), (2, 2)], columns=["<pad>", *COLUMNS[1:]]))
     np.testing.assert_allclose(sent_weights(state), WEIGHTS[None, None, :2, :2], rtol=0, atol=7.7e-6)
-    content = state["_content"]
+    content = state["_content"][""]
     assert (content["rows"], content["columns"]) == (list(ROWS[:2]), ["<pad>", "agreement"])
     assert content["alignment"] == [[1, 1]]
     assert (state["cell"], content["padding"]) == (None, [[], [0]])
@@ -375,18 +377,18 @@ def test_a_large_head_is_cut_to_its_first_tokens(monkeypatch):
 def test_live_a_head_is_sent_when_it_is_asked_for(monkeypatch):
     tensors = computed(2, 5)
     shown, sent = view(**tensors, layer=1, head=3), []
-    assert list(shown.get_state("_content")["_content"]["heads"]) == ["8"]  # the others wait
+    assert list(shown.get_state("_content")["_content"][""]["heads"]) == ["8"]  # the others wait
     monkeypatch.setattr(shown, "send", lambda content, buffers: sent.append((content, buffers)))
-    shown._handle_custom_msg({"head": 2, "edition": 0}, [])
+    shown._handle_custom_msg({"head": 2, "part": "", "edition": 0}, [])
     (content, buffers), *none = sent
-    assert (content, none) == ({"head": 2, "edition": 0, "parts": ["weights", "queries", "keys"]}, [])
-    for name, buffer in zip(content["parts"], buffers, strict=True):
+    assert (content, none) == ({"head": 2, "part": "", "edition": 0, "arrays": ["weights", "queries", "keys"]}, [])
+    for name, buffer in zip(content["arrays"], buffers, strict=True):
         np.testing.assert_array_equal(np.frombuffer(buffer, "<f4"), tensors[name][0, 2].numpy().ravel())
-    shown._handle_custom_msg({"thumbnails": True, "edition": 0}, [])
+    shown._handle_custom_msg({"thumbnails": True, "part": "", "edition": 0}, [])
     pictures = np.frombuffer(sent[1][1][0], np.uint8).reshape(2, 5, 3, 4)
     np.testing.assert_array_equal(pictures, (tensors["weights"] * 256).clamp(max=255).to(torch.uint8).numpy())
     shown.weights = tensors["weights"]
-    shown._handle_custom_msg({"head": 2, "edition": 0}, [])  # asked about the weights before
+    shown._handle_custom_msg({"head": 2, "part": "", "edition": 0}, [])  # asked about the weights before
     assert len(sent) == 2
 
 
@@ -399,13 +401,13 @@ def test_thumbnails_keep_thin_lines():
 
 def test_padding_by_name_or_by_mask():
     named = AttentionView(softmax(3, 3), ["a", "b", "[PAD]"])
-    assert named._content["padding"] == [[2], [2]]
-    assert view(columns=["<pad>", *COLUMNS[1:]])._content["padding"] == [[], [0]]
-    assert view(padding=torch.tensor([0, 1, 1, 0]))._content["padding"] == [[], [1, 2]]
+    assert named._content[""]["padding"] == [[2], [2]]
+    assert view(columns=["<pad>", *COLUMNS[1:]])._content[""]["padding"] == [[], [0]]
+    assert view(padding=torch.tensor([0, 1, 1, 0]))._content[""]["padding"] == [[], [1, 2]]
     masked = AttentionView(softmax(3, 3), ROWS, padding=[False, False, True])
-    assert masked._content["padding"] == [[2], [2]]
+    assert masked._content[""]["padding"] == [[2], [2]]
     masked.weights = softmax(3, 3)
-    assert masked._content["padding"] == [[2], [2]]
+    assert masked._content[""]["padding"] == [[2], [2]]
 
 
 def bright(shown):

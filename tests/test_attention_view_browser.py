@@ -1,28 +1,17 @@
 """The attention view in a real browser: exported pages, JupyterLab and Notebook, all without a network."""
 
 import io
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
-import axe_playwright_python
 import matplotlib
-import nbformat
 import numpy as np
 import pytest
+from browser import destroyed, milliseconds, mounted, open_live, press, run, save, serious
 from nbconvert import HTMLExporter
-from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from course_utils.widgets import AttentionView, attention_view, strip_widget_state
-from course_utils.widgets.base import javascript, stylesheet
 from course_utils.widgets.tensors import thumbnails
 
 ROWS = ["l'", "accord", "signé"]
@@ -38,23 +27,6 @@ def view(**changes):
 
 def colours(weights):
     return CIVIDIS[np.minimum((weights * 256).astype(int), 255)]
-
-
-@pytest.fixture
-def show(browser_page, tmp_path):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
-
-    def _show(*parts, page=browser_page):
-        file = tmp_path / "page.html"
-        body = "\n".join(part.to_html() if isinstance(part, AttentionView) else part for part in parts)
-        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-        page.goto(file.as_uri())
-        page.mouse.move(1, 1)  # the first event of all has no movement
-        return page
-
-    yield _show
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
 
 
 def over(page, row, column, board=".av-board", shape=(3, 4)):
@@ -417,8 +389,8 @@ def test_neuron_computes_the_weight(show):
     page.locator(".av-strip").nth(2).hover(position={"x": 3.5 * 400 / 6, "y": 9})
     assert page.locator(".av-one").inner_text().startswith("number 3")
     for k in (5, 3):  # the bar of a number is as high as it is large
-        bar = page.locator(".av-strip.av-query .av-strip-bars").get_attribute("d").split("M")[1 + k]
-        other = page.locator(".av-strip.av-key .av-strip-bars").get_attribute("d").split("M")[1 + k]
+        bar = page.locator(".av-strip.av-query .is-strip-bars").get_attribute("d").split("M")[1 + k]
+        other = page.locator(".av-strip.av-key .is-strip-bars").get_attribute("d").split("M")[1 + k]
         heights = [float(re.search(r"v([-.\d]+)", text)[1]) for text in (bar, other)]
         assert heights[0] / heights[1] == pytest.approx(QUERIES[1, 0, 2, k] / KEYS[1, 0, 1, k], rel=0.02)
 
@@ -531,17 +503,6 @@ def large(*shape, **changes):
     return AttentionView(weights, [f"token{k}" for k in range(shape[-1])], **changes)
 
 
-def milliseconds(page, act):
-    """The median of fifteen times, in order, that act(k) takes until the page is laid out."""
-    times = page.evaluate("""(act) => [...Array(15).keys()].map((k) => {
-      const start = performance.now();
-      window.act(k + 1);
-      document.body.getBoundingClientRect();  // lay the page out now
-      return performance.now() - start;
-    })""".replace("window.act", f"({act})"))
-    return sorted(times)[7]
-
-
 @pytest.mark.parametrize(("shape", "seconds"), [((12, 12, 64), 0.5), ((1, 12, 256), 1.0)])
 def test_first_paint(show, browser_page, shape, seconds):
     browser_page.add_init_script(PAINTED)
@@ -564,8 +525,7 @@ def test_512_by_512_by_12_answers_within_50_ms(show):
       board.dispatchEvent(new PointerEvent("pointermove", { ...place, bubbles: true }));
     }""")
     assert "token300 → token450" in readout(page)
-    head = milliseconds(page, """() => document.querySelector(".av-stage")
-      .dispatchEvent(new KeyboardEvent("keydown", { key: "]", bubbles: true }))""")
+    head = milliseconds(page, press(".av-stage", "']'"))
     assert page.locator("select").input_value() == "3"
     print(f"512 x 512 x 12: hover {hover:.1f} ms, head switch {head:.1f} ms")
     assert max(hover, head) < 50
@@ -585,67 +545,44 @@ def test_axe_finds_nothing_serious(show, kind):
             if kind not in ("matrix", "links"):
                 continue
             page.get_by_label("sentences").select_option(between)
-        page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
-        found = page.evaluate("axe.run('.attention-view')")["violations"]
-        serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+        assert serious(page, ".attention-view") == []
 
 
 # --- the JavaScript by itself ---
 
-RAW = {"_content": {"shape": [1, 1, 1, 2], "top": 1, "rows": ["q"], "columns": ["a", "b"], "alignment": []}}
-RAW["_content"]["heads"] = {"0": {"weights": {"peak": 1, "uint16": "AAD//w=="}}}  # 0 and 1
-RAW |= {"cell": [0, 0], "layer": 0, "head": 0, "heads": [], "view": "matrix", "between": "all", "title": ""}
+TENSOR = {"shape": [1, 1, 1, 2], "top": 1, "rows": ["q"], "columns": ["a", "b"], "alignment": []}
+TENSOR["heads"] = {"0": {"weights": {"peak": 1, "uint16": "AAD//w=="}}}  # 0 and 1
+RAW = {"_content": {"": TENSOR}, "part": "", "cell": [0, 0], "layer": 0, "head": 0, "heads": [], "view": "matrix"}
+RAW |= {"between": "all", "title": ""}
 
 
-@pytest.fixture
-def mounted(show):
-    """A page with one view that can be reached as ``shown``; what it tells is kept in ``told``."""
-    page = show(f"<style>{stylesheet('attention_view')}</style><main></main>")
-    page.add_script_tag(content=f"""{javascript("attention_view")}
-      var told = [], state = {json.dumps(RAW)};
-      var shown = new AttentionView(document.querySelector("main"), state, (changes) => told.push(changes));""")
-    return page
-
-
-def test_update_draws_in_place_and_tells_nothing(mounted):
-    assert readout(mounted).startswith("q → a  0.000")
-    mounted.evaluate("shown.update({...state, cell: [0, 1], view: 'links'})")
-    assert readout(mounted).startswith("q → b  1.000")
-    assert mounted.locator(".av-links").count() == 1
-    mounted.evaluate("""shown.update({...state, _content: {...state._content, rows: ["new"],
-                        heads: {0: {weights: {peak: 0.5, uint16: "//8AAA=="}}}}})""")
-    assert readout(mounted).startswith("new → a  0.500")
-    mounted.evaluate("shown.update({...state, cell: null})")
-    assert readout(mounted) == "nothing selected"
-    assert mounted.locator(".attention-view").count() == 1
-    assert mounted.evaluate("told") == []
-    mounted.locator(".av-stage").press("ArrowRight")
-    assert mounted.evaluate("told") == [{"cell": [0, 1]}]
-
-
-def test_destroy_frees_the_page(mounted):
-    mounted.evaluate("nodes = [...document.querySelectorAll('.attention-view, .attention-view *')]; shown.destroy()")
-    assert mounted.locator("main").inner_html() == ""
-    mounted.evaluate("""for (const node of nodes) {
-      for (const key of ["ArrowRight", "]", "v"]) node.dispatchEvent(new KeyboardEvent("keydown", {key}));
-      for (const type of ["pointerdown", "click", "change"]) node.dispatchEvent(new PointerEvent(type));
-    }""")
-    assert mounted.evaluate("told") == []
+def test_update_draws_in_place_and_tells_nothing(show):
+    page = mounted(show, "AttentionView", "attention_view", RAW)
+    assert readout(page).startswith("q → a  0.000")
+    page.evaluate("shown.update({...state, cell: [0, 1], view: 'links'})")
+    assert readout(page).startswith("q → b  1.000")
+    assert page.locator(".av-links").count() == 1
+    page.evaluate("""shown.update({...state, _content: {"": {...state._content[""], rows: ["new"],
+                        heads: {0: {weights: {peak: 0.5, uint16: "//8AAA=="}}}}}})""")
+    assert readout(page).startswith("new → a  0.500")
+    page.evaluate("shown.update({...state, cell: null})")
+    assert readout(page) == "nothing selected"
+    assert page.locator(".attention-view").count() == 1
+    assert page.evaluate("told") == []
+    page.locator(".av-stage").press("ArrowRight")
+    assert page.evaluate("told") == [{"cell": [0, 1]}]
+    assert destroyed(page, ["ArrowRight", "]", "v"]) == []
 
 
 def test_what_the_kernel_has_not_sent_is_waited_for(show):
-    page = show(f"<style>{stylesheet('attention_view')}</style><main></main>")
-    state = json.dumps(RAW | {"_content": RAW["_content"] | {"shape": [1, 2, 1, 2], "edition": 3}})
-    page.add_script_tag(content=f"""{javascript("attention_view")}
-      var asked = [], ask = (question) => asked.push(question);
-      var shown = new AttentionView(document.querySelector("main"), {state}, () => {{}}, ask);
-      var send = (head, edition, ...values) => shown.answer({{ head, edition, parts: ["weights"] }},
-        [new DataView(Float32Array.from(values).buffer)]);""")
+    state = RAW | {"_content": {"": TENSOR | {"shape": [1, 2, 1, 2], "edition": 3}}}
+    page = mounted(show, "AttentionView", "attention_view", state, "(question) => asked.push(question)")
+    page.evaluate("""send = (head, edition, ...values) => shown.answer(
+      { head, part: "", edition, arrays: ["weights"] }, [new DataView(Float32Array.from(values).buffer)])""")
     assert readout(page).startswith("q → a  0.000")
     for _ in range(3):
         page.locator(".av-stage").press("]")
-    assert page.evaluate("asked") == [{"head": 1, "edition": 3}]
+    assert page.evaluate("asked") == [{"head": 1, "part": "", "edition": 3}]
     assert readout(page) == "waiting for the kernel to send layer 0, head 1"
     page.evaluate("send(1, 2, 0.9, 0.1)")  # an answer about other weights
     assert readout(page).startswith("waiting")
@@ -657,7 +594,7 @@ def test_what_the_kernel_has_not_sent_is_waited_for(show):
     assert readout(page).startswith("q → a  0.250")
     assert page.evaluate("asked.length") == 1
     page.get_by_role("button", name="Grid").click()
-    assert page.evaluate("asked[1]") == {"thumbnails": True, "edition": 3}
+    assert page.evaluate("asked[1]") == {"thumbnails": True, "part": "", "edition": 3}
     assert readout(page) == "layer 0, head 1 waiting for the kernel"
 
 
@@ -677,83 +614,10 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory):
-    """A Jupyter server over a folder of its own: ``(address, folder, notary)``."""
-    home = tmp_path_factory.mktemp("jupyter")
-    folder = home / "notebooks"
-    folder.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
-    places = {f"JUPYTER{'' if name.startswith('LAB') else '_'}{name}": str(home / name) for name in names}
-    labconfig = home / "CONFIG_DIR" / "labconfig"
-    labconfig.mkdir(parents=True)
-    (labconfig / "default_setting_overrides.json").write_text(json.dumps({
-        "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
-        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
-        "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
-        "@jupyterlab/lsp-extension:plugin": {"activate": "off"},
-    }))  # fmt: skip
-    log = (home / "log").open("w")
-    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
-    command += [f"--ServerApp.root_dir={folder}"]
-    environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython")}
-    server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(120):
-            if server.poll() is not None:
-                break
-            try:
-                urllib.request.urlopen(f"{address}/api", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.25)
-        else:
-            pytest.fail(f"the Jupyter server did not answer:\n{(home / 'log').read_text()[-2000:]}")
-        assert server.poll() is None, (home / "log").read_text()[-2000:]
-        yield address, folder, NotebookNotary(data_dir=str(home / "DATA_DIR"))
-    finally:
-        server.terminate()
-        server.wait(30)
-        log.close()
-
-
-def save(folder, name, cells, notary=None):
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    notebook = nbformat.from_dict(strip_widget_state(new_notebook(cells=cells, metadata=metadata)))
-    nbformat.write(notebook, folder / name)
-    if notary:
-        notary.sign(nbformat.read(folder / name, 4))
-
-
-def run(page, number):
-    """Run the cell of this number and wait until it has been run."""
-    cell = page.locator(".jp-CodeCell").nth(number)
-    started = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]"))
-    for _ in range(20):  # a front end that is still starting may not listen to the first key
-        cell.locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
-        page.wait_for_timeout(500)
-        if started.count():
-            break
-    cell.locator(".jp-InputPrompt", has_text=f"[{number + 1}]").wait_for(timeout=90_000)
-    return cell
-
-
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
 def test_live(jupyter, browser_page, app):
-    address, folder, _ = jupyter
-    name = f"live-{app[:3]}.ipynb"
-    save(folder, name, [new_code_cell(source) for source in LIVE_CELLS])
     page = browser_page
-    page.goto(f"{address}/{app}/{name}")
-    page.mouse.move(1, 1)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+    own_errors = open_live(page, jupyter, app, f"live-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0)
     page.locator(".attention-view").wait_for(timeout=90_000)
     assert page.locator(".attention-view").count() == 1  # the live view, not the copy as well

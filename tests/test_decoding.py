@@ -27,6 +27,7 @@ from course_utils.decoding import (
     truncate,
 )
 from course_utils.seq2seq import Seq2Seq
+from course_utils.transformer import Config, Transformer
 
 SENTENCES = [s.split() for s in ("a b c d e", "b", "c d", "e a d c b a b", "", "d d d", "a e")]
 VOCAB = Vocab([list("abcde")])
@@ -88,17 +89,23 @@ def make_model(attention="additive", query="previous", dropout=0.0):
     return Seq2Seq(len(VOCAB), len(VOCAB), 8, 8, attention=attention, query=query, dropout=dropout)
 
 
+# attention, query, cell; a Transformer has one kind of attention, its queries are current, and its state is caches
 MODELS = [(None, "previous", "gru"), (None, "previous", "lstm"), ("additive", "previous", "gru"),
-          ("additive", "previous", "lstm"), ("general", "current", "gru"), ("general", "current", "lstm")]
+          ("additive", "previous", "lstm"), ("general", "current", "gru"), ("general", "current", "lstm"),
+          ("transformer", "current", None)]
 every_model = pytest.mark.parametrize(("attention", "query", "cell"), MODELS)
 
 
 def random_model(attention=None, query="previous", cell="gru", vocab=VOCAB, seed=0):
     """Far from uniform, so that hypotheses differ, and with an end symbol that is likely enough to be written."""
     torch.manual_seed(seed)
-    model = Seq2Seq(len(vocab), len(vocab), 8, 8, attention=attention, query=query, cell=cell)
+    if attention == "transformer":
+        model = Transformer(len(vocab), len(vocab), Config(d_model=8, n_heads=2, d_ff=16)).eval()
+    else:
+        model = Seq2Seq(len(vocab), len(vocab), 8, 8, attention=attention, query=query, cell=cell)
     for parameter in model.parameters():
-        nn.init.normal_(parameter)
+        if attention != "transformer" or parameter.dim() > 1:              # a LayerNorm's would favour one word
+            nn.init.normal_(parameter)
     return model
 
 
@@ -122,12 +129,10 @@ def sources(sentences=SENTENCES):
 # --- greedy --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("attention", "query"), [
-    (None, "previous"), ("additive", "previous"), ("general", "current")])
+    (None, "previous"), ("additive", "previous"), ("general", "current"), ("transformer", "current")])
 def test_greedy_takes_the_most_probable_next_word_again_and_again(attention, query):
     """By hand: read everything written so far again, and append the best next word."""
-    model = make_model(attention, query)
-    for parameter in model.parameters():                      # else a fresh model repeats one word
-        nn.init.normal_(parameter)
+    model = random_model(attention, query)
     ids, weights = greedy(model, sources(), max_len=6)
     written = set()
     for i, sentence in enumerate(SENTENCES):
@@ -141,7 +146,7 @@ def test_greedy_takes_the_most_probable_next_word_again_and_again(attention, que
         n = len(prefix) - 1
         assert ids[i, :n].tolist() == prefix[1:]
         if attention:
-            assert_close(weights[i, :n, :source.size(1)], by_hand[0])
+            assert_close(weights[i, ..., :n, :source.size(1)], by_hand[0])
         else:
             assert weights is None
     assert len(written) > 2
@@ -352,6 +357,22 @@ def test_select_knows_where_the_batch_is():
     assert caches[0].keys[:, 0, 0].tolist() == [16, 0, 16]                  # a NamedTuple: the first of three axes
     assert (caches[0].length, caches[1]) == (7, None)
     assert torch.equal(select(torch.arange(24).view(3, 4, 2), index, axis=0)[:, 0, 0], torch.tensor([16, 0, 16]))
+
+
+def test_select_knows_the_caches_of_a_transformer():
+    """Rows of memory and state continue as the sentences they belong to; ``src_mask`` has three axes."""
+    model, source, index = random_model("transformer"), sources(), torch.tensor([3, 0, 3])
+    memory, state = model.encode(source)
+    _, _, state = model.decode(torch.full((len(source), 2), BOS), state, memory)
+    chosen, chosen_state = select(memory, index, axis=0), select(state, index)
+    assert torch.equal(chosen.src_mask, memory.src_mask[index])
+    for before, after in zip((*memory.caches, *state), (*chosen.caches, *chosen_state), strict=True):
+        assert type(after) is type(before)
+        assert torch.equal(after.k, before.k[index])
+        assert torch.equal(after.v, before.v[index])
+    word = torch.arange(len(source)).unsqueeze(1)
+    logits, _, _ = model.decode(word, state, memory)
+    assert_close(model.decode(word[index], chosen_state, chosen)[0], logits[index])
 
 
 # --- the tree of a beam search -------------------------------------------------------------------------------------

@@ -1,18 +1,26 @@
 """The decoding tree in a real browser: exported pages, a deck, JupyterLab and Notebook, all without a network."""
 
-import json
 import math
 
 import pytest
+from browser import (
+    DARK,
+    SMALLEST_CONTRAST,
+    contrasts,
+    destroyed,
+    milliseconds,
+    mounted,
+    open_live,
+    open_slides,
+    press,
+    run,
+    save,
+)
 from nbformat.v4 import new_code_cell, new_output
-from synthetic import code, lesson, text
-from test_attention_view_browser import jupyter, run, save  # noqa: F401
 from test_decoding_tree import NODES, tree
-from test_slides import OUTSIDE, open_deck
+from test_slides import OUTSIDE
 
-from course_utils.slides import deck
 from course_utils.widgets import DecodingTree
-from course_utils.widgets.base import javascript, stylesheet
 
 LOG_P = [node["log_prob"] for node in tree()["nodes"]]
 SCORE = [node["score"] for node in tree()["nodes"]]
@@ -20,23 +28,6 @@ SCORE = [node["score"] for node in tree()["nodes"]]
 
 def signed(value):
     return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
-
-
-@pytest.fixture
-def show(browser_page, tmp_path):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
-
-    def _show(*parts, page=browser_page):
-        file = tmp_path / "page.html"
-        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
-        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-        page.goto(file.as_uri())
-        page.mouse.move(1, 1)  # the first event of all has no movement
-        return page
-
-    yield _show
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
 
 
 def seen(page, path=".dt-node", attribute="node"):
@@ -339,27 +330,11 @@ def test_strange_words_are_text(show, browser_page):
 
 
 def test_every_text_can_be_read_in_a_dark_page(show):
-    dark = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
-    page = show(dark, DecodingTree(tree(), node=8, title="A tree"))
+    page = show(DARK, DecodingTree(tree(), node=8, title="A tree"))
     page.emulate_media(color_scheme="dark")
-    contrasts = page.locator(".decoding-tree").evaluate("""(root) => {
-      const light = (colour) => {
-        const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
-          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const paper = (node) => {
-        const colour = getComputedStyle(node).backgroundColor;
-        return colour === "rgba(0, 0, 0, 0)" ? paper(node.parentElement) : colour;
-      };
-      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-      return [...root.querySelectorAll("*")]
-        .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
-        .filter((node) => !node.closest("[aria-disabled=true]"))
-        .map((node) => [ratio(light(getComputedStyle(node).color), light(paper(node))), node.textContent]);
-    }""")
-    assert len(contrasts) > 40
-    assert [c for c in contrasts if c[0] < 4.5] == []
+    found = contrasts(page, ".decoding-tree")
+    assert len(found) > 40
+    assert [c for c in found if c[0] < SMALLEST_CONTRAST] == []
     assert page.locator(".decoding-tree").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
 
 
@@ -388,11 +363,7 @@ def test_paper_keeps_the_outputs(show):
 
 
 def test_in_a_deck_keys_stay_in_the_tree(browser_page, tmp_path):
-    notebook = lesson(tmp_path)
-    notebook.cells = [text("slide", "## Before"), text("slide", "## Beam search"),
-                      code("-", "w", data={"text/html": DecodingTree(bushy(9, 4)).to_html()}),
-                      text("slide", "## After")]  # fmt: skip
-    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    open_slides(browser_page, tmp_path, DecodingTree(bushy(9, 4)))
     browser_page.evaluate("Reveal.slide(1)")
     assert browser_page.evaluate(OUTSIDE) == []
     browser_page.locator(".dt-stage").focus()
@@ -407,11 +378,7 @@ def test_in_a_deck_keys_stay_in_the_tree(browser_page, tmp_path):
 
 
 def test_the_javascript_by_itself(show):
-    page = show(f"<style>{stylesheet('decoding_tree')}</style><main></main>")
-    content = DecodingTree(tree())._export_state()["_content"]
-    page.add_script_tag(content=f"""{javascript("decoding_tree")}
-      var told = [], state = {json.dumps({"_content": content, "step": 4, "node": 9, "title": ""})};
-      var shown = new DecodingTree(document.querySelector("main"), state, (changes) => told.push(changes));""")
+    page = mounted(show, "DecodingTree", "decoding_tree", DecodingTree(tree())._export_state())
     page.evaluate("shown.update({...state, step: 2, node: 5})")
     assert (selected(page), page.locator(".dt-count").inner_text()) == (5, "step 2 of 4")
     page.evaluate("""shown.update({...state, step: 1, node: 1,
@@ -423,29 +390,15 @@ def test_the_javascript_by_itself(show):
     page.locator(".dt-stage").press("ArrowRight")
     page.locator(".dt-stage").press("ArrowDown")
     assert page.evaluate("told") == [{"step": 0, "node": 0}, {"step": 1, "node": 1}, {"step": 1, "node": 2}]
-    page.evaluate("nodes = [...document.querySelectorAll('main *')]; shown.destroy(); told = []")
-    assert page.locator("main").inner_html() == ""
-    page.evaluate("""for (const node of nodes) {
-      for (const key of ["ArrowRight", "ArrowDown"]) node.dispatchEvent(new KeyboardEvent("keydown", {key}));
-      for (const type of ["pointerdown", "click"]) node.dispatchEvent(new PointerEvent(type));
-    }""")
-    assert page.evaluate("told") == []
+    assert destroyed(page, ["ArrowRight", "ArrowDown"]) == []
 
 
 def test_a_large_tree_answers_within_50_ms(show):
     page = show(DecodingTree(bushy(40, 10)))
-    times = page.evaluate("""() => {
-      const stage = document.querySelector(".dt-stage"), times = [];
-      for (let k = 0; k < 15; k++) {
-        const start = performance.now();
-        stage.dispatchEvent(new KeyboardEvent("keydown", {key: k % 2 ? "End" : "Home", bubbles: true}));
-        document.body.getBoundingClientRect();  // lay the page out now
-        times.push(performance.now() - start);
-      }
-      return times.sort((a, b) => a - b);
-    }""")
-    print(f"step with {len(bushy(40, 10)['nodes'])} nodes: median {times[7]:.1f} ms, slowest {times[-1]:.1f} ms")
-    assert times[7] < 50
+    both = f"(k) => {{ ({press('.dt-stage', repr('Home'))})(k); ({press('.dt-stage', repr('End'))})(k); }}"
+    there_and_back = milliseconds(page, both)
+    print(f"two steps with {len(bushy(40, 10)['nodes'])} nodes: {there_and_back:.1f} ms")
+    assert there_and_back < 100
 
 
 LIVE_CELLS = [
@@ -461,15 +414,9 @@ LIVE_CELLS = [
 
 
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):  # noqa: F811
-    address, folder, _ = jupyter
-    name = f"tree-{app[:3]}.ipynb"
-    save(folder, name, [new_code_cell(source) for source in LIVE_CELLS])
+def test_live(jupyter, browser_page, app):
     page = browser_page
-    page.goto(f"{address}/{app}/{name}")
-    page.mouse.move(1, 1)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+    own_errors = open_live(page, jupyter, app, f"tree-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0)
     page.locator(".decoding-tree").wait_for(timeout=90_000)
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
@@ -495,7 +442,7 @@ def test_live(jupyter, browser_page, app):  # noqa: F811
     assert page.script_errors == own_errors
 
 
-def test_reopened_without_running(jupyter, browser_page):  # noqa: F811
+def test_reopened_without_running(jupyter, browser_page):
     address, folder, notary = jupyter
     output = new_output("execute_result", data=DecodingTree(tree())._repr_mimebundle_()[0], execution_count=1)
     cells = [new_code_cell("view", outputs=[output], execution_count=1)]

@@ -1,16 +1,11 @@
 """The mask explorer in a real browser, as an exported page without a network (live: test_softmax_lab_browser.py)."""
 
-from pathlib import Path
-
-import axe_playwright_python
 import numpy as np
 import pytest
-from test_widgets_browser import HEARD, destroyed, mounted, show  # noqa: F401
+from browser import DARK, HEARD, destroyed, milliseconds, mounted, serious
 
 from course_utils.widgets import MaskExplorer
 from course_utils.widgets.mask_explorer import PATTERNS
-
-AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 
 
 def drawn(page):
@@ -47,7 +42,7 @@ def agrees(page, twin):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_page_shows_what_python_computes(show, pattern):  # noqa: F811
+def test_the_page_shows_what_python_computes(show, pattern):
     twin = MaskExplorer(pattern, length=20, window=2, stride=5, title="A mask")
     page = show(twin)
     agrees(page, twin)
@@ -55,7 +50,7 @@ def test_the_page_shows_what_python_computes(show, pattern):  # noqa: F811
     assert page.get_by_role("combobox").input_value() == pattern
 
 
-def test_javascript_and_python_agree_for_every_pattern_and_pair(show):  # noqa: F811
+def test_javascript_and_python_agree_for_every_pattern_and_pair(show):
     page = mounted(show, "MaskExplorer", "mask_explorer", MaskExplorer()._export_state())
     assert page.evaluate("Object.keys(PATTERNS)") == list(PATTERNS)
     for pattern in PATTERNS:
@@ -71,7 +66,7 @@ def test_javascript_and_python_agree_for_every_pattern_and_pair(show):  # noqa: 
                 assert (way and tuple(way)) == twin.path
 
 
-def test_a_selected_pair_is_outlined_and_its_path_numbered(show):  # noqa: F811
+def test_a_selected_pair_is_outlined_and_its_path_numbered(show):
     page = show(MaskExplorer("sliding window"))
     assert page.locator(".me-way").inner_text() == "15 ← 12 ← 9 ← 6 ← 3 ← 0"
     boxes = page.locator(".me-hop").evaluate_all(
@@ -84,7 +79,7 @@ def test_a_selected_pair_is_outlined_and_its_path_numbered(show):  # noqa: F811
 # --- mouse and keys ---
 
 
-def test_a_press_chooses_and_a_hover_does_not(show):  # noqa: F811
+def test_a_press_chooses_and_a_hover_does_not(show):
     page, twin = show(MaskExplorer("strided")), MaskExplorer("strided")
     paper = page.locator(".me-paper").bounding_box()
 
@@ -105,7 +100,7 @@ def test_a_press_chooses_and_a_hover_does_not(show):  # noqa: F811
     agrees(page, twin)
 
 
-def test_keys(show):  # noqa: F811
+def test_keys(show):
     page, twin = show(HEARD, MaskExplorer("sliding window")), MaskExplorer("sliding window")
     page.locator(".me-stage").focus()
     for key, cell in [("ArrowDown", (15, 0)), ("ArrowUp", (14, 0)), ("ArrowLeft", (14, 0)), ("ArrowRight", (14, 1)),
@@ -136,7 +131,7 @@ def test_keys(show):  # noqa: F811
 @pytest.mark.parametrize(("pattern", "controls"), [
     ("causal", ["length"]), ("padding", ["length", "padding tokens"]), ("dilated", ["length", "window", "gap"]),
     ("block recurrence", ["length", "block"])])
-def test_only_what_the_pattern_uses_is_reached(show, pattern, controls):  # noqa: F811
+def test_only_what_the_pattern_uses_is_reached(show, pattern, controls):
     page = show(MaskExplorer(pattern))
     reached = []
     for _ in range(2 + len(controls)):
@@ -154,7 +149,7 @@ def test_only_what_the_pattern_uses_is_reached(show, pattern, controls):  # noqa
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_the_explorer_has_one_size_that_fits_a_slide(show, pattern):  # noqa: F811
+def test_the_explorer_has_one_size_that_fits_a_slide(show, pattern):
     page = show(MaskExplorer(title="A mask"))
     box = page.locator(".mask-explorer").bounding_box()
     assert box["width"] <= 1100
@@ -169,43 +164,40 @@ def test_the_explorer_has_one_size_that_fits_a_slide(show, pattern):  # noqa: F8
     assert page.locator(".mask-explorer :not(input)").evaluate_all(small) >= 16
 
 
-def test_on_a_narrow_page_nothing_is_lost(show, open_page):  # noqa: F811
+def test_on_a_narrow_page_nothing_is_lost(show, open_page):
     page = show(MaskExplorer("fixed"), page=open_page(viewport={"width": 420, "height": 900}))
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
     agrees(page, MaskExplorer("fixed"))
 
 
-def test_scaled_as_in_a_slide_show(show):  # noqa: F811
+def test_scaled_as_in_a_slide_show(show):
     page = show('<section style="transform: scale(0.6); transform-origin: 0 0">', MaskExplorer(), "</section>")
     paper = page.locator(".me-paper").bounding_box()
     page.mouse.click(paper["x"] + 3.5 * paper["width"] / 16, paper["y"] + 7.5 * paper["height"] / 16)
     assert page.locator(".me-readout").inner_text().startswith("query 7 sees key 3")
 
 
-def test_a_strange_title_is_text(show):  # noqa: F811
+def test_a_strange_title_is_text(show):
     page = show(MaskExplorer(title="</script><img src=x onerror=alert(1)>"))
     assert page.locator(".is-title").inner_text() == "</script><img src=x onerror=alert(1)>"
     assert page.locator(".mask-explorer img").count() == 0
 
 
-def test_without_scripts_there_is_a_picture(show, open_page):  # noqa: F811
+def test_without_scripts_there_is_a_picture(show, open_page):
     page = show(MaskExplorer(), page=open_page(java_script_enabled=False))
     assert page.locator("img").bounding_box()["width"] > 300
     assert "136 of 256 pairs" in page.locator("img").get_attribute("alt")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_serious(show, dark):  # noqa: F811
-    style = "<style>body { background: #111; color: #eee }</style>" if dark else ""
-    page = show("<title>masks</title>", style, "<main><h1>masks</h1>", MaskExplorer("fixed", title="A mask"), "</main>")
+def test_axe_finds_nothing_serious(show, dark):
+    shown = MaskExplorer("fixed", title="A mask")
+    page = show("<title>masks</title>", DARK * dark, "<main><h1>masks</h1>", shown, "</main>")
     page.emulate_media(color_scheme="dark" if dark else "light")
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run('.mask-explorer')")["violations"]
-    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+    assert serious(page, ".mask-explorer") == []
 
 
-def test_update_draws_in_place_and_tells_nothing(show):  # noqa: F811
+def test_update_draws_in_place_and_tells_nothing(show):
     page = mounted(show, "MaskExplorer", "mask_explorer", MaskExplorer()._export_state())
     page.evaluate("field = document.querySelector('.me-stage'); shown.update({...state, length: 8, pattern: 'full'})")
     assert "64 of 64" in page.locator(".me-counts").inner_text()
@@ -219,18 +211,12 @@ def test_update_draws_in_place_and_tells_nothing(show):  # noqa: F811
     assert destroyed(page, ["ArrowRight", "Home"]) == []
 
 
-def test_a_long_mask_answers_within_50_ms(show):  # noqa: F811
+def test_a_long_mask_answers_within_50_ms(show):
     page = show(MaskExplorer("sliding window", length=64, window=1))
-    times = page.evaluate("""() => {
-      const slider = document.querySelectorAll(".me-control input")[1], times = [];
-      for (let k = 0; k < 15; k++) {
-        slider.value = 1 + (k % 3);
-        const start = performance.now();
-        slider.dispatchEvent(new Event("input"));
-        document.body.getBoundingClientRect();  // lay the page out now
-        times.push(performance.now() - start);
-      }
-      return times.sort((a, b) => a - b);
+    quickest = milliseconds(page, """(k) => {
+      const slider = document.querySelectorAll(".me-control input")[1];
+      slider.value = 1 + (k % 3);
+      slider.dispatchEvent(new Event("input"));
     }""")
-    print(f"window of 64 x 64: median {times[7]:.1f} ms, slowest {times[-1]:.1f} ms")
-    assert times[7] < 50
+    print(f"window of 64 x 64: {quickest:.1f} ms")
+    assert quickest < 50

@@ -1,43 +1,31 @@
 """The position explorer in a real browser: exported pages, a deck, JupyterLab and Notebook, all without a network."""
 
-import json
 from decimal import ROUND_HALF_UP, Decimal
-from pathlib import Path
 
-import axe_playwright_python
 import matplotlib
 import numpy as np
 import pytest
-from nbformat.v4 import new_code_cell
-from synthetic import code, lesson, text
-from test_attention_view_browser import jupyter, save  # noqa: F401
+from browser import (
+    DARK,
+    SMALLEST_CONTRAST,
+    contrasts,
+    destroyed,
+    milliseconds,
+    mounted,
+    open_live,
+    open_slides,
+    press,
+    run,
+    serious,
+)
 from test_position_explorer import LEARNED, explorer
-from test_slides import OUTSIDE, open_deck
-from test_widgets_browser import run
+from test_slides import OUTSIDE
 
-from course_utils.slides import deck
 from course_utils.widgets import PositionExplorer
-from course_utils.widgets.base import javascript, stylesheet
+from course_utils.widgets.base import javascript
 
 KINDS = ["sinusoidal", "learned", "rotary", "alibi"]
 CIVIDIS = (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(int)
-
-
-@pytest.fixture
-def show(browser_page, tmp_path):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
-
-    def _show(*parts, page=browser_page):
-        file = tmp_path / "page.html"
-        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
-        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-        page.goto(file.as_uri())
-        page.mouse.move(1, 1)  # the first event of all has no movement
-        return page
-
-    yield _show
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
 
 
 def pair(page):
@@ -201,36 +189,15 @@ def test_a_screen_reader_hears_title_kinds_and_the_pair(show):
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing_serious(show, kind):
     page = show("<title>positions</title><main><h1>positions</h1>", explorer(kind, title="Where?"), "</main>")
-    page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
-    found = page.evaluate("axe.run('.position-explorer')")["violations"]
-    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+    assert serious(page, ".position-explorer") == []
 
 
 def test_the_paper_stays_light_and_every_text_can_be_read(show):
-    dark = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
-    page = show(dark, explorer(title="Where?"))
+    page = show(DARK, explorer(title="Where?"))
     page.emulate_media(color_scheme="dark")
-    contrasts = page.locator(".position-explorer").evaluate("""(root) => {
-      const light = (colour) => {
-        const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
-          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const paper = (node) => {
-        const colour = getComputedStyle(node).backgroundColor;
-        return colour === "rgba(0, 0, 0, 0)" ? paper(node.parentElement) : colour;
-      };
-      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-      return [...root.querySelectorAll("*")]
-        .filter((node) => [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()))
-        .map((node) => {
-          const style = getComputedStyle(node);
-          return [ratio(light(node.matches("text") ? style.fill : style.color), light(paper(node))), node.textContent];
-        });
-    }""")
-    assert len(contrasts) > 20
-    assert [c for c in contrasts if c[0] < 4.5] == []
+    found = contrasts(page, ".position-explorer")
+    assert len(found) > 20
+    assert [c for c in found if c[0] < SMALLEST_CONTRAST] == []
     paper = page.locator(".position-explorer").evaluate("e => getComputedStyle(e).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
 
@@ -304,28 +271,14 @@ def test_without_scripts_there_is_a_picture(show, open_page):
 def test_the_largest_answers_a_key_within_50_ms(show):
     learned = np.random.default_rng(0).normal(size=(512, 8))
     page = show(explorer("learned", length=512, d_model=8, learned=learned, pair=(100, 200)))
-    times = page.evaluate("""() => {
-      const stage = document.querySelector(".pe-stage"), times = [];
-      for (let k = 0; k < 15; k++) {
-        const start = performance.now();
-        stage.dispatchEvent(new KeyboardEvent("keydown", {key: k % 2 ? "ArrowUp" : "ArrowDown", bubbles: true}));
-        document.body.getBoundingClientRect();  // lay the page out now
-        times.push(performance.now() - start);
-      }
-      return times.sort((a, b) => a - b);
-    }""")
-    assert times[7] < 50
+    assert milliseconds(page, press(".pe-stage", "k % 2 ? 'ArrowDown' : 'ArrowUp'")) < 50
 
 
 # --- where it lives ---
 
 
 def test_in_a_deck_keys_stay_in_the_explorer(browser_page, tmp_path):
-    notebook = lesson(tmp_path)
-    notebook.cells = [text("slide", "## Before"), text("slide", "## Positions"),
-                      code("-", "w", data={"text/html": explorer(title="Where?").to_html()}),
-                      text("slide", "## After")]  # fmt: skip
-    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    open_slides(browser_page, tmp_path, explorer(title="Where?"))
     browser_page.evaluate("Reveal.slide(1)")
     assert browser_page.evaluate(OUTSIDE) == []
     browser_page.locator(".pe-stage").focus()
@@ -340,11 +293,7 @@ def test_in_a_deck_keys_stay_in_the_explorer(browser_page, tmp_path):
 
 
 def test_the_javascript_by_itself(show):
-    page = show(f"<style>{stylesheet('position_explorer')}</style><main></main>")
-    state = explorer()._export_state()
-    page.add_script_tag(content=f"""{javascript("position_explorer")}
-      var told = [], state = {json.dumps(state)};
-      var shown = new PositionExplorer(document.querySelector("main"), state, (changes) => told.push(changes));""")
+    page = mounted(show, "PositionExplorer", "position_explorer", explorer()._export_state())
     page.evaluate("board = document.querySelector('.pe-board'); shown.update({...state, kind: 'rotary', pair: [0, 4]})")
     assert pair(page) == (0, 4)
     np.testing.assert_allclose(pixels(page, "matrix"), colours(explorer("rotary").products), atol=4)
@@ -356,13 +305,7 @@ def test_the_javascript_by_itself(show):
     page.locator(".pe-stage").press("ArrowRight")
     page.get_by_role("button", name="ALiBi").click()
     assert page.evaluate("told") == [{"pair": [3, 1]}, {"kind": "alibi"}]
-    page.evaluate("nodes = [...document.querySelectorAll('main *')]; shown.destroy(); told = []")
-    assert page.locator("main").inner_html() == ""
-    page.evaluate("""for (const node of nodes) {
-      for (const key of ["ArrowRight", "["]) node.dispatchEvent(new KeyboardEvent("keydown", {key}));
-      for (const type of ["pointerdown", "click"]) node.dispatchEvent(new PointerEvent(type));
-    }""")
-    assert page.evaluate("told") == []
+    assert destroyed(page, ["ArrowRight", "["]) == []
 
 
 LIVE_CELLS = [
@@ -379,15 +322,9 @@ LIVE_CELLS = [
 
 
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):  # noqa: F811
-    address, folder, _ = jupyter
-    name = f"positions-{app[:3]}.ipynb"
-    save(folder, name, [new_code_cell(source) for source in LIVE_CELLS])
+def test_live(jupyter, browser_page, app):
     page = browser_page
-    page.goto(f"{address}/{app}/{name}")
-    page.mouse.move(1, 1)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+    own_errors = open_live(page, jupyter, app, f"positions-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0)
     page.locator(".position-explorer").nth(1).wait_for(timeout=90_000)
     assert page.locator(".position-explorer").count() == 2  # the live views, not the copies as well

@@ -1,20 +1,12 @@
 """The softmax lab in a real browser: exported pages, a deck, and with the mask explorer in JupyterLab; no network."""
 
-from pathlib import Path
-
-import axe_playwright_python
 import numpy as np
 import pytest
-from nbformat.v4 import new_code_cell
-from synthetic import code, lesson, text
-from test_attention_view_browser import jupyter, save  # noqa: F401
-from test_slides import OUTSIDE, open_deck
-from test_widgets_browser import HEARD, destroyed, mounted, run, show  # noqa: F401
+from browser import DARK, HEARD, destroyed, mounted, open_live, open_slides, run, serious
+from test_slides import OUTSIDE
 
-from course_utils.slides import deck
 from course_utils.widgets import MaskExplorer, SoftmaxLab
 
-AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 WORDS = ["the", "animal", "street", "tired"]
 SCORES = [1.2, 0.5, -0.5, 2.1]
 
@@ -44,7 +36,7 @@ def agrees(page, twin):
 
 
 @pytest.mark.parametrize("given", [{}, {"width": 64}, {"width": 64, "scaled": True}, {"temperature": 0.5, "width": 4}])
-def test_the_page_says_what_python_computes(show, given):  # noqa: F811
+def test_the_page_says_what_python_computes(show, given):
     page = show(lab(**given, title="Softmax"))
     agrees(page, lab(**given))
     assert page.locator(".is-title").inner_text() == "Softmax"
@@ -54,7 +46,7 @@ def test_the_page_says_what_python_computes(show, given):  # noqa: F811
     np.testing.assert_allclose(widths, lab(**given).weights, atol=0.005)
 
 
-def test_javascript_and_python_agree_to_the_last_digits(show):  # noqa: F811
+def test_javascript_and_python_agree_to_the_last_digits(show):
     page = mounted(show, "SoftmaxLab", "softmax_lab", lab()._export_state())
     generator = np.random.default_rng(3)
     for size in (1, 2, 5, 10):
@@ -65,7 +57,7 @@ def test_javascript_and_python_agree_to_the_last_digits(show):  # noqa: F811
                 np.testing.assert_allclose(number, getattr(twin, name), rtol=1e-9, atol=1e-13, err_msg=name)
 
 
-def test_a_bar_ends_where_its_handle_is(show):  # noqa: F811
+def test_a_bar_ends_where_its_handle_is(show):
     """A press there must leave the score where it is."""
     page = show(lab(scores=[4.0, -4.0, 1.0, -2.0]))
     for k, score in enumerate([4, -4, 1, -2]):
@@ -83,7 +75,7 @@ def test_a_bar_ends_where_its_handle_is(show):  # noqa: F811
 # --- mouse and keys ---
 
 
-def test_a_bar_is_dragged(show):  # noqa: F811
+def test_a_bar_is_dragged(show):
     page, twin = show(lab(width=16)), lab(width=16)
     track = page.locator(".sl-track").nth(2).bounding_box()
     middle, half = track["x"] + track["width"] / 2, (track["width"] - 18) / 2
@@ -98,7 +90,7 @@ def test_a_bar_is_dragged(show):  # noqa: F811
     agrees(page, twin)
 
 
-def test_keys(show):  # noqa: F811
+def test_keys(show):
     page, twin = show(HEARD, lab()), lab()
     score = page.get_by_role("slider", name="score of street")
     score.focus()
@@ -127,7 +119,7 @@ def test_keys(show):  # noqa: F811
     assert page.evaluate("heard") == []
 
 
-def test_focus_is_seen_and_every_control_is_reached(show):  # noqa: F811
+def test_focus_is_seen_and_every_control_is_reached(show):
     page = show(lab())
     reached = []
     for _ in range(7):
@@ -139,7 +131,7 @@ def test_focus_is_seen_and_every_control_is_reached(show):  # noqa: F811
     assert reached == ["width d", "checkbox", "temperature", *(f"score of {word}" for word in WORDS)]
 
 
-def test_a_screen_reader_hears_names_and_values(show):  # noqa: F811
+def test_a_screen_reader_hears_names_and_values(show):
     heard = show(lab(title="A lab")).locator(".softmax-lab").aria_snapshot()
     for line in ('group "A lab"', 'slider "width d"', 'checkbox "divide by √d"', 'slider "temperature"',
                  'slider "score of tired"', "status:"):  # fmt: skip
@@ -150,7 +142,7 @@ def test_a_screen_reader_hears_names_and_values(show):  # noqa: F811
 
 
 @pytest.mark.parametrize("keys", [2, 6, 10])
-def test_the_lab_has_one_size_that_fits_a_slide(show, keys):  # noqa: F811
+def test_the_lab_has_one_size_that_fits_a_slide(show, keys):
     page = show(SoftmaxLab([0.5] * keys, title="A lab"))
     box = page.locator(".softmax-lab").bounding_box()
     assert box["width"] <= 1100
@@ -163,7 +155,7 @@ def test_the_lab_has_one_size_that_fits_a_slide(show, keys):  # noqa: F811
     assert page.locator(".softmax-lab :not(input)").evaluate_all(small) >= 16
 
 
-def test_on_a_narrow_page_nothing_is_lost(show, open_page):  # noqa: F811
+def test_on_a_narrow_page_nothing_is_lost(show, open_page):
     page = show(lab(width=1024), page=open_page(viewport={"width": 420, "height": 900}))
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
     assert page.locator(".sl-scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
@@ -173,7 +165,7 @@ def test_on_a_narrow_page_nothing_is_lost(show, open_page):  # noqa: F811
 STRANGE = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "", "x" * 80]
 
 
-def test_strange_labels_are_text(show, browser_page):  # noqa: F811
+def test_strange_labels_are_text(show, browser_page):
     alarms = []
     browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
     page = show(lab(labels=STRANGE, title=STRANGE[1]))
@@ -182,24 +174,21 @@ def test_strange_labels_are_text(show, browser_page):  # noqa: F811
     assert alarms == []
 
 
-def test_without_scripts_there_is_a_picture(show, open_page):  # noqa: F811
+def test_without_scripts_there_is_a_picture(show, open_page):
     page = show(lab(), page=open_page(java_script_enabled=False))
     assert page.locator("img").bounding_box()["width"] > 300
     assert "tired: score 2.10" in page.locator("img").get_attribute("alt")
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_serious(show, dark):  # noqa: F811
-    style = "<style>body { background: #111; color: #eee }</style>" if dark else ""
-    page = show("<title>softmax</title>", style, "<main><h1>softmax</h1>", lab(width=64, title="A lab"), "</main>")
+def test_axe_finds_nothing_serious(show, dark):
+    shown = lab(width=64, title="A lab")
+    page = show("<title>softmax</title>", DARK * dark, "<main><h1>softmax</h1>", shown, "</main>")
     page.emulate_media(color_scheme="dark" if dark else "light")
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run('.softmax-lab')")["violations"]
-    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+    assert serious(page, ".softmax-lab") == []
 
 
-def test_update_draws_in_place_and_tells_nothing(show):  # noqa: F811
+def test_update_draws_in_place_and_tells_nothing(show):
     page = mounted(show, "SoftmaxLab", "softmax_lab", lab()._export_state())
     page.evaluate("field = document.querySelector('.sl-track input'); shown.update({...state, scores: [1, 2, 9, 4]})")
     assert said(page)[0] == [1, 2, 9, 4]
@@ -216,12 +205,7 @@ def test_update_draws_in_place_and_tells_nothing(show):  # noqa: F811
 
 
 def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
-    notebook = lesson(tmp_path)
-    notebook.cells = [text("slide", "## Before")]
-    for widget in (lab(title="A lab"), MaskExplorer("fixed", title="Who may see whom?")):
-        notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
-    notebook.cells.append(text("slide", "## After"))
-    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    open_slides(browser_page, tmp_path, lab(title="A lab"), MaskExplorer("fixed", title="Who may see whom?"))
     where = "Reveal.getIndices().h"
     for number, control in ((1, ".sl-track input"), (2, ".me-stage")):
         browser_page.evaluate(f"Reveal.slide({number})")
@@ -250,13 +234,9 @@ LIVE_CELLS = [
 ]
 
 
-def test_both_live(jupyter, browser_page):  # noqa: F811
-    address, folder, _ = jupyter
-    save(folder, "lab.ipynb", [new_code_cell(source) for source in LIVE_CELLS])
+def test_both_live(jupyter, browser_page):
     page = browser_page
-    page.goto(f"{address}/lab/tree/lab.ipynb")
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    own_errors = list(page.script_errors)
+    own_errors = open_live(page, jupyter, "lab/tree", "lab.ipynb", LIVE_CELLS)
     run(page, 0)
     page.locator(".mask-explorer").wait_for(timeout=90_000)
     assert page.locator(".softmax-lab").count() == page.locator(".mask-explorer").count() == 1  # not the copies as well

@@ -6,6 +6,8 @@ import re
 import socket
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,9 +15,10 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from course_utils import plotting
-from course_utils.data.text import BOS, EOS, PAD, Batch, token_batches
+from course_utils.data.text import BOS, EOS, PAD, Batch, collate, token_batches
 from course_utils.seq2seq import Seq2Seq
-from course_utils.training import History, fit, sequence_loss, trapezoid
+from course_utils.training import History, fit, inverse_sqrt, sequence_loss, trapezoid
+from course_utils.transformer import Config, Transformer
 
 VOCAB = 8
 POINTS = torch.randn(4, 10, 3, generator=torch.Generator().manual_seed(0))    # four batches of ten points
@@ -143,9 +146,39 @@ def test_trapezoid_starts_low_holds_and_comes_down():
     assert trapezoid(950, 1000, warmup=4, decay=0.1) == 0.5
 
 
+def test_inverse_sqrt_goes_up_to_one_and_halves_when_the_steps_are_four_times_as_many():
+    assert inverse_sqrt(0, 1000) == pytest.approx(1 / 50)
+    assert inverse_sqrt(24, 1000) == pytest.approx(0.5)
+    assert inverse_sqrt(49, 1000) == 1
+    assert inverse_sqrt(199, 1000) == pytest.approx(0.5)
+    assert inverse_sqrt(799, 1000) == pytest.approx(0.25)
+    assert inverse_sqrt(2, 1000, warmup=4) == 0.75
+    assert inverse_sqrt(15, 1000, warmup=4) == 0.5
+    factors = [inverse_sqrt(step, 1000) for step in range(1000)]
+    assert factors[:50] == sorted(factors[:50])
+    assert factors[49:] == sorted(factors[49:], reverse=True)
+
+
+def test_inverse_sqrt_is_the_schedule_of_the_paper():
+    """Equation 3 of Vaswani et al. 2017, with steps counted from one, for the base model."""
+    d_model, warmup, steps = 512, 4000, 100_000
+    peak = (d_model * warmup) ** -0.5
+    for step in (1, 100, 3999, 4000, 4001, 50_000, 100_000):
+        rate = d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
+        assert peak * inverse_sqrt(step - 1, steps, warmup) == pytest.approx(rate)
+
+
 @pytest.mark.parametrize("steps", [1, 2, 10, 60])
-def test_trapezoid_of_a_short_run_stays_between_zero_and_one(steps):
-    assert all(0 < trapezoid(step, steps) <= 1 for step in range(steps))
+@pytest.mark.parametrize("schedule", [trapezoid, inverse_sqrt])
+def test_the_schedule_of_a_short_run_stays_between_zero_and_one(schedule, steps):
+    factors = [schedule(step, steps) for step in range(steps)]
+    assert all(0 < factor <= 1 for factor in factors)
+    assert max(factors) == 1
+
+
+@pytest.mark.parametrize("schedule", [trapezoid, inverse_sqrt])
+def test_without_a_warm_up_the_first_step_is_the_longest(schedule):
+    assert schedule(0, 1000, warmup=0) == 1
 
 
 def test_the_schedule_is_what_the_learning_rate_follows():
@@ -219,11 +252,34 @@ def test_the_loss_is_the_mean_surprise_of_the_next_words():
     torch.testing.assert_close(loss, by_hand)
 
 
-def test_padding_is_neither_learned_nor_counted():
+def test_label_smoothing_gives_every_word_a_small_share():
+    """Szegedy et al. 2016, section 7: the target is (1 - e) one-hot + e / V, and the loss its cross-entropy."""
+    model = Bigrams()
+    log_p = model.table.log_softmax(-1)
+    target = 0.9 * torch.eye(VOCAB)[[5, 6, EOS, 7, EOS]] + 0.1 / VOCAB
+    by_hand = -(target * log_p[[BOS, 5, 6, BOS, 7]]).sum() / 5
+    loss, words = sequence_loss(model, batch_of([BOS, 5, 6, EOS], [BOS, 7, EOS]), label_smoothing=0.1)
+    assert words == 5
+    torch.testing.assert_close(loss, by_hand)
+
+
+def test_with_label_smoothing_the_best_model_is_not_sure():
+    """One word always follows the other; the loss is lowest where it has 1 - e + e / V of the probability."""
+    model, batch = Bigrams(), batch_of([BOS, 5, EOS])
+    smoothed = partial(sequence_loss, label_smoothing=0.2)
+    history = fit(model, [batch], steps=400, lr=0.2, loss=smoothed)
+    p = model.table.softmax(-1)[[BOS, 5], [5, EOS]].detach()
+    torch.testing.assert_close(p, torch.full((2,), 0.8 + 0.2 / VOCAB), atol=1e-3, rtol=0)
+    assert history.loss[-1] == pytest.approx(smoothed(model, batch)[0].item(), abs=1e-4)
+    assert history.loss[-1] > 0.5                                  # the entropy of the smoothed target
+
+
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+def test_padding_is_neither_learned_nor_counted(label_smoothing):
     model, long = Bigrams(), [BOS, 4, 5, 6, 7, 6, 5, EOS]
-    alone, n_alone = sequence_loss(model, batch_of([BOS, 5, EOS]))
-    both, n_both = sequence_loss(model, batch_of([BOS, 5, EOS], long))
-    rest, n_rest = sequence_loss(model, batch_of(long))
+    alone, n_alone = sequence_loss(model, batch_of([BOS, 5, EOS]), label_smoothing)
+    both, n_both = sequence_loss(model, batch_of([BOS, 5, EOS], long), label_smoothing)
+    rest, n_rest = sequence_loss(model, batch_of(long), label_smoothing)
     assert (n_alone, n_rest, n_both) == (2, 7, 9)
     torch.testing.assert_close(both, (2 * alone + 7 * rest) / 9)
     model.zero_grad()
@@ -325,10 +381,24 @@ def test_a_curve_is_drawn_in_a_notebook_only(monkeypatch, notebook, live, drawn)
 
 # --- several processes ---------------------------------------------------------------------------------------------
 
+def train_transformer(batch_size):
+    """Its history. Every four sentences have 4, 5, 6 and 7 words, so batches of four have as many as each other.
+
+    Then the mean of two batches' means, which is what processes share, is the mean of the batch of eight.
+    """
+    torch.manual_seed(0)
+    model = Transformer(VOCAB, config=Config(d_model=16, n_heads=2, d_ff=32))
+    words = torch.randint(4, VOCAB, (32, 7), generator=torch.Generator().manual_seed(0))
+    examples = [(torch.tensor([*row[:4 + i % 4], EOS]), torch.tensor([BOS, *row[:4 + i % 4].flip(0), EOS]))
+                for i, row in enumerate(words)]
+    return fit(model, DataLoader(examples, batch_size=batch_size, collate_fn=collate), steps=40, lr=1e-2)
+
+
 SCRIPT = """
 import json, os, sys
 import torch
 torch.set_num_threads(1)
+from test_training import train_transformer
 from torch.utils.data import DataLoader
 from course_utils.data.text import collate, token_batches
 from course_utils.seq2seq import Seq2Seq
@@ -350,6 +420,8 @@ for name, batches in loaders.items():
     history = fit(model, batches, steps=30, lr=1e-2, loss=loss)
     result[name] = {"seen": seen, "loss": history.loss, "tokens": history.tokens, "training": model.training,
                     "parameters": [p.tolist() for p in model.parameters()]}
+history = train_transformer(batch_size=4)
+result["transformer"] = {"loss": history.loss, "grad_norm": history.grad_norm}
 with open(f"{sys.argv[1]}/{rank}.json", "w") as file:
     json.dump(result, file)
 """
@@ -357,7 +429,7 @@ with open(f"{sys.argv[1]}/{rank}.json", "w") as file:
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory):
-    """What each of two CPU processes saw and ended with, for both kinds of loader."""
+    """What each of two CPU processes saw and ended with, for both kinds of loader; and how it trained a Transformer."""
     folder = tmp_path_factory.mktemp("processes")
     (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
     with socket.socket() as free:
@@ -366,7 +438,9 @@ def two_processes(tmp_path_factory):
     # `accelerate launch --cpu --num_processes 2` starts one process only
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_addr", "127.0.0.1",
                "--master_port", str(port), str(folder / "train.py"), str(folder)]
-    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1",
+                   "PYTHONPATH": os.pathsep.join(path)}
     launcher = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         output, errors = launcher.communicate(timeout=90)
@@ -407,7 +481,24 @@ def test_an_ordinary_shuffled_loader_is_shared_out_evenly(two_processes):
     assert set(words) == set(range(5, 20))
 
 
+def test_two_processes_train_as_one_does_on_batches_twice_as_large(two_processes):
+    """Four sentences in each process, or eight in one: the same gradient at every step, so the same curve.
+
+    A process records the loss of its own batch, and the mean of the two is compared. What may differ is rounding:
+    the two sides add the same numbers in another order, and Adam carries that on from step to step.
+    """
+    (zero, one), _ = two_processes
+    zero, one = zero["transformer"], one["transformer"]
+    alone = train_transformer(batch_size=8)
+    curve = [(a + b) / 2 for a, b in zip(zero["loss"], one["loss"], strict=True)]
+    assert len(curve) == 40
+    assert curve[-1] < 0.7 * curve[0]
+    assert max(abs(a - b) for a, b in zip(zero["loss"], one["loss"], strict=True)) > 0.01      # two batches, not one
+    assert curve == pytest.approx(alone.loss, abs=1e-5)
+    assert zero["grad_norm"] == one["grad_norm"] == pytest.approx(alone.grad_norm, rel=1e-4)
+
+
 def test_only_the_first_process_shows_its_progress(two_processes):
     _, bars = two_processes
     starts = [bar for bar in bars if re.search(r"\b0/30", bar)]   # its last step may be drawn twice, its start is not
-    assert len(starts) == 2                                      # one for each of the two models
+    assert len(starts) == 2                                      # one for each of the two models with 30 steps

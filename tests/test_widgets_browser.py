@@ -1,18 +1,25 @@
 """The quiz and the tokenizer view in a real browser: exported pages, a deck, JupyterLab and Notebook, no network."""
 
-import json
 import random
-import re
 
 import pytest
+from browser import (
+    DARK,
+    HEARD,
+    SMALLEST_CONTRAST,
+    contrasts,
+    destroyed,
+    mounted,
+    open_live,
+    open_slides,
+    run,
+    save,
+    serious,
+)
 from nbformat.v4 import new_code_cell, new_output
-from synthetic import code, lesson, text
-from test_attention_view_browser import jupyter, save  # noqa: F401
-from test_slides import OUTSIDE, open_deck
+from test_slides import OUTSIDE
 
-from course_utils.slides import deck
 from course_utils.widgets import Question, Quiz, TokenizerView
-from course_utils.widgets.base import javascript, stylesheet
 from course_utils.widgets.tokenizer_view import END, _segment
 
 MERGES = (("l", "o"), ("lo", "w"), ("e", "r</w>"), ("e", "s"), ("es", "t</w>"), ("low", "er</w>"))
@@ -27,47 +34,6 @@ LAST = Question("Who asks?", [("The key.", "No.", False), ("The query.", "Right.
 
 def quiz(**changes):
     return Quiz(**{"questions": [SUM, MASK, LAST], **changes})
-
-
-@pytest.fixture
-def show(browser_page, tmp_path):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
-
-    def _show(*parts, page=browser_page):
-        file = tmp_path / "page.html"
-        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
-        file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
-        page.goto(file.as_uri())
-        return page
-
-    yield _show
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
-
-
-HEARD = "<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>"
-
-
-def mounted(show, name, files, state):
-    """A page with one widget that can be reached as ``shown``; what it tells is kept in ``told``."""
-    page = show(f"<style>{stylesheet(files)}</style><main></main>")
-    page.add_script_tag(content=f"""{javascript(files)}
-      var told = [], state = {json.dumps(state)};
-      var shown = new {name}(document.querySelector("main"), state, (changes) => told.push(changes));""")
-    return page
-
-
-def destroyed(page, controls):
-    """Destroy ``shown``; its old nodes must be gone and deaf."""
-    page.evaluate("nodes = [...document.querySelectorAll('main *')]; shown.destroy(); told = []")
-    assert page.locator("main").inner_html() == ""
-    page.evaluate("""(keys) => {
-      for (const node of nodes) {
-        for (const key of keys) node.dispatchEvent(new KeyboardEvent("keydown", {key}));
-        for (const type of ["input", "change", "click"]) node.dispatchEvent(new Event(type));
-      }
-    }""", controls)
-    return page.evaluate("told")
 
 
 # --- the quiz ---
@@ -444,31 +410,23 @@ def widgets():
 
 @pytest.mark.parametrize("name", ["quiz", "tokenizer-view"])
 def test_a_dark_page_does_not_darken_the_paper(show, name):
-    dark = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
-    page = show(dark, widgets()[name])
+    page = show(DARK, widgets()[name])
     page.emulate_media(color_scheme="dark")
     if name == "quiz":
         page.get_by_role("radio").first.check()
-    contrasts = page.locator(f".{name}").evaluate("""(root) => {
-      const light = (colour) => {
-        const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
-          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const paper = (node) => {
-        const colour = getComputedStyle(node).backgroundColor;
-        return colour === "rgba(0, 0, 0, 0)" ? paper(node.parentElement) : colour;
-      };
-      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-      return [...root.querySelectorAll("*")]
-        .filter((node) => [...node.childNodes, ...(node.matches("[type=text]") ? [{ nodeType: 3, data: "x" }] : [])]
-          .some((child) => child.nodeType === 3 && child.data.trim()))
-        .filter((node) => !node.closest("[aria-disabled=true]"))
-        .map((node) => [ratio(light(getComputedStyle(node).color), light(paper(node))), node.textContent, paper(node)]);
-    }""")
-    assert len(contrasts) > 8
-    assert [c for c in contrasts if c[0] < 4.5] == []
-    assert all(light > 150 for c in contrasts for light in map(float, c[2][4:-1].split(",")))
+    found = contrasts(page, f".{name}")
+    assert len(found) > 8
+    assert [c for c in found if c[0] < SMALLEST_CONTRAST] == []
+    assert all(light > 150 for c in found for light in map(float, c[2][4:-1].split(",")))
+
+
+@pytest.mark.parametrize("name", ["quiz", "tokenizer-view"])
+def test_axe_finds_nothing_serious(show, name):
+    page = show("<title>widgets</title><main><h1>widgets</h1>", widgets()[name], "</main>")
+    assert serious(page, f".{name}") == []
+    if name == "quiz":
+        page.get_by_role("radio").first.check()
+        assert serious(page, f".{name}") == []
 
 
 @pytest.mark.parametrize("name", ["quiz", "tokenizer-view"])
@@ -481,12 +439,7 @@ def test_hidden_at_first_and_scaled_as_in_a_slide_show(show, name):
 
 
 def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
-    notebook = lesson(tmp_path)
-    notebook.cells = [text("slide", "## Before")]
-    for widget in widgets().values():
-        notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
-    notebook.cells.append(text("slide", "## After"))
-    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    open_slides(browser_page, tmp_path, *widgets().values())
     where = "Reveal.getIndices().h"
     for number, control in ((1, ".quiz input"), (2, ".tv-text")):
         browser_page.evaluate(f"Reveal.slide({number})")
@@ -517,32 +470,10 @@ LIVE_CELLS = [
 ]
 
 
-def run(page, number):
-    """Run the cell of this number and wait until it has been run."""
-    from playwright.sync_api import TimeoutError as NotYet
-
-    cell = page.locator(".jp-CodeCell").nth(number)
-    for _ in range(6):  # a front end that is still starting may not listen to the first key
-        cell.locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
-        try:
-            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]")).wait_for(timeout=5000)
-            break
-        except NotYet:
-            continue
-    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(timeout=60_000)
-    return cell
-
-
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):  # noqa: F811
-    address, folder, _ = jupyter
-    name = f"two-{app[:3]}.ipynb"
-    save(folder, name, [new_code_cell(source) for source in LIVE_CELLS])
+def test_live(jupyter, browser_page, app):
     page = browser_page
-    page.goto(f"{address}/{app}/{name}")
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
-    own_errors = list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+    own_errors = open_live(page, jupyter, app, f"two-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0)
     page.locator(".tokenizer-view").wait_for(timeout=90_000)
     assert page.locator(".quiz").count() == page.locator(".tokenizer-view").count() == 1  # not the copies as well
@@ -572,7 +503,7 @@ def test_live(jupyter, browser_page, app):  # noqa: F811
     assert page.script_errors == own_errors
 
 
-def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):  # noqa: F811
+def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):
     address, folder, _ = jupyter
     outputs = [new_output("display_data", data=widget._repr_mimebundle_()[0]) for widget in widgets().values()]
     save(folder, "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])

@@ -7,9 +7,10 @@ from .mask_explorer import MaskExplorer
 from .position_explorer import PositionExplorer
 from .quiz import Question, Quiz
 from .softmax_lab import SoftmaxLab
+from .step_through import StepThrough
 from .tokenizer_view import TokenizerView
 
 __all__ = [
     "AttentionView", "DecodingTree", "MaskExplorer", "PositionExplorer", "Question", "Quiz", "SoftmaxLab",
-    "TokenizerView", "strip_widget_state",
+    "StepThrough", "TokenizerView", "strip_widget_state",
 ]

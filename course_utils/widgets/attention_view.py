@@ -9,8 +9,10 @@ import traitlets
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
 from .still import grid_picture, matrix_picture
 from .tensors import (
+    is_causal,
     read_links,
     read_padding,
+    read_parts,
     read_queries_and_keys,
     read_segments,
     read_tokens,
@@ -21,6 +23,8 @@ from .tensors import (
 
 EXPORTED_AT_MOST = 4_000_000  # weights in an exported page: 8 MB, or 11 MB as text
 THUMBNAIL = 48  # pixels
+KINDS = {"": "attention", "encoder": "encoder self-attention", "decoder": "decoder self-attention",
+         "cross": "cross-attention"}  # fmt: skip
 
 
 class AttentionView(CourseWidget):
@@ -31,7 +35,7 @@ class AttentionView(CourseWidget):
 
     Point at a cell or a token, or use the keys: arrows, Home and End move; ``[`` and ``]`` change the head, ``{``
     and ``}`` the layer; ``v`` changes the view; in the links, digits draw further heads; in the grid, Enter opens a
-    head; Escape leaves. Python sees what is selected, and can select::
+    head; ``p`` changes the part, if there are three; Escape leaves. Python sees what is selected, and can select::
 
         view = AttentionView(weights, rows=target, columns=source, alignment=pair.links)
         view                                    # the last line of a cell shows it
@@ -39,7 +43,12 @@ class AttentionView(CourseWidget):
         view.cell = (0, 1)                      # moves the selection on the screen
         view.observe(print, "cell")             # called at every move
 
-    ``AttentionView(outputs.attentions, tokens)`` shows what a ``transformers`` model returned.
+    ``AttentionView(outputs.attentions, tokens)`` shows what a ``transformers`` model returned, and all three
+    attentions of an encoder and a decoder are one view::
+
+        AttentionView(model.attentions(source, target), rows=target_words, columns=source_words)
+
+    Keys that a causal mask hides are shown as masked: those after the query, if no query of any head looks ahead.
 
     Live, weights are exact float32, and each head is sent when it is first wanted. In a saved or exported notebook
     the view stays interactive without a kernel, with weights of 16 bits (off by at most 7.6e-6); it holds at most
@@ -49,9 +58,12 @@ class AttentionView(CourseWidget):
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``: a tensor (any device and
             floating type), an array or nested lists; or a tuple with one ``[B, heads, T_q, T_k]`` a layer. Not
             negative, finite; a row is a softmax over the keys and sums to one, or is all zero (fully masked).
+            Or three of these as a mapping or NamedTuple with ``encoder`` (rows and columns are the source),
+            ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source).
         rows: the ``T_q`` query (target) tokens.
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
-        alignment: true links as pairs ``(row, column)``, zero-based, drawn on top. Default: none.
+        alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
+            cross-attention. Default: none.
         layer: the layer shown first, from 0.
         head: the head shown first, from 0.
         cell: the pair ``(row, column)`` selected first. Default: of each row's strongest key, the strongest off
@@ -59,29 +71,34 @@ class AttentionView(CourseWidget):
         view: ``"matrix"``, ``"links"``, ``"grid"`` or ``"neuron"``.
         title: a line above the view. Default: none.
         heads: the heads drawn together in the links. Default: only ``head``.
-        batch: which example, if the weights have a batch axis: the first of ``[B, T_q, T_k]`` (what the course's
-            models return) and ``[B, heads, T_q, T_k]``, the second of ``[layers, B, heads, T_q, T_k]``. Default:
-            no such axis; in a tuple of layers, a batch of one.
+        batch: which example, if the first axis is a batch: ``[B, T_q, T_k]``, ``[B, heads, T_q, T_k]`` or
+            ``[B, layers, heads, T_q, T_k]`` (what the course's models return). Default: no such axis; with five axes,
+            and in a tuple of layers, a batch of one.
         segments: for self-attention over two sentences, 0 (A) or 1 (B) for each token, as ``token_type_ids``; then
             the links and the matrix can be limited to those from one sentence to another. Default: none.
         padding: true where a key is padding (in self-attention, the query too), the opposite of a tokenizer's
             ``attention_mask``; shown in grey. Default: the tokens called ``<pad>`` or ``[PAD]``.
         queries, keys: ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, for the neuron view; the softmax
             of their products over the root of d must be the weights. Default: none.
+        part: which of three attentions is shown first: ``"encoder"``, ``"decoder"`` or ``"cross"``.
+        inputs: of three attentions, the ``T_q`` tokens that the decoder read, which are the keys of its
+            self-attention, if the rows are the words it wrote: ``["<bos>", *rows[:-1]]``. Default: the rows.
 
     Attributes:
         cell, layer, head, heads, view, title: two-way; set them from Python, or observe them. ``cell`` may be
             ``None``. ``heads`` is empty where only ``head`` is drawn, and otherwise contains it.
+        part: which of three attentions is shown, two-way; empty if there is one. A part with the same queries
+            selects the same query, and its strongest key; another one the cell that a new view would select.
         between: which sentences are shown, two-way: ``"all"``, ``"AA"``, ``"AB"`` (queries of A, keys of B),
             ``"BA"`` or ``"BB"``.
-        weights: float32 array ``[layers, heads, T_q, T_k]``; assign other weights with the same tokens to draw
-            them in place, or call ``set_weights`` to change the tokens too.
-        rows, columns, alignment: as given (tuples); change them with ``set_weights``.
+        weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown; assign other weights with the same
+            tokens to draw them in place, or call ``set_weights`` to change the tokens too.
+        rows, columns, alignment: of the part shown (tuples); change them with ``set_weights``.
 
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
             segments, padding, queries or keys that do not fit an axis; for an alignment outside the matrix.
-        traitlets.TraitError: for a cell, layer, head or view that does not exist.
+        traitlets.TraitError: for a cell, layer, head, part or view that does not exist.
 
     Warns:
         UserWarning: once, if a row sums neither to one nor to zero.
@@ -89,13 +106,14 @@ class AttentionView(CourseWidget):
 
     _widget = "AttentionView"
     _files = "attention_view"
-    _names = ("_content", "cell", "layer", "head", "heads", "view", "between", "title")
+    _names = ("_content", "part", "cell", "layer", "head", "heads", "view", "between", "title")
     _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
     _css = stylesheet(_files)
 
-    # everything that describes one tensor, and what is already known of its heads: one trait, so that they change
-    # together
+    # for each part (of one attention, the part "") everything that describes its tensor, and what is already known of
+    # its heads: one trait, so that they change together
     _content = traitlets.Dict().tag(sync=True)
+    part = traitlets.Unicode("").tag(sync=True)
     cell = traitlets.Tuple(traitlets.Int(), traitlets.Int(), allow_none=True, default_value=None).tag(sync=True)
     layer = traitlets.Int(0).tag(sync=True)
     head = traitlets.Int(0).tag(sync=True)
@@ -122,23 +140,25 @@ class AttentionView(CourseWidget):
         padding: Sequence[bool] | None = None,
         queries=None,
         keys=None,
+        part: str | None = None,
+        inputs: Sequence[str] | None = None,
     ):
-        given = (rows, columns, alignment, segments, padding, queries, keys)
-        parts, content = _read(weights, batch, *given)
-        check_index("layer", layer, content["shape"][0])
+        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
+        part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
+        shape = content[part]["shape"]
+        check_index("layer", layer, shape[0])
         head = head if not heads or head in heads else min(heads)
-        check_index("head", head, content["shape"][1])
-        number = layer * content["shape"][1] + head
-        content |= {"edition": 0, "heads": {str(number): _bytes(parts, layer, head)}}
-        if cell is None:
-            cell = _telling_cell(parts["weights"][layer, head], content["padding"])
-        self._parts = parts
-        super().__init__(_content=content, layer=layer, head=head, cell=cell, heads=heads, view=view, title=title)
+        check_index("head", head, shape[1])
+        _first_heads(arrays, content, layer, head, edition=0)
+        cell = content[part]["cell"] if cell is None else cell
+        self._arrays = arrays
+        super().__init__(_content=content, part=part, layer=layer, head=head, cell=cell, heads=heads, view=view,
+                         title=title)  # fmt: skip
         self.on_msg(self._answer)
 
     def set_weights(
         self, weights, rows=None, columns=None, alignment=None, batch=None, segments=None, padding=None, queries=None,
-        keys=None,
+        keys=None, inputs=None,
     ) -> None:  # fmt: skip
         """Show other weights in the same place.
 
@@ -148,43 +168,48 @@ class AttentionView(CourseWidget):
             columns: default: the present ones if ``rows`` is not given either, otherwise the rows.
             alignment: default: the present one if the tokens stay, otherwise none.
             batch: as for the constructor.
-            segments, padding: default: the present ones if the tokens stay.
+            segments, padding, inputs: default: the present ones if the tokens stay.
             queries, keys: as for the constructor; without them the neuron view is left.
 
         The selection stays where it is if that place still exists; otherwise the layer or head goes back to 0,
         and the cell to the one that a new view would choose.
         """
+        before = next(reversed(self._content.values()))  # of three, the cross-attention
         if rows is None:
-            rows = self.rows
-            columns = self.columns if columns is None else columns
-            if tuple(columns) == self.columns:
-                before = self._content
-                alignment = self.alignment if alignment is None else alignment
+            rows = before["rows"]
+            columns = before["columns"] if columns is None else columns
+            if list(columns) == before["columns"]:
+                alignment = before["alignment"] if alignment is None else alignment
                 segments = before["segments"] or None if segments is None else segments
                 if padding is None:
                     padding = [column in before["padding"][1] for column in range(len(columns))]
-        parts, content = _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys)
-        n_layers, n_heads, n_rows, n_columns = content["shape"]
-        layer = self.layer if self.layer < n_layers else 0
-        head = self.head if self.head < n_heads else 0
-        cell = self.cell
-        if cell and not (cell[0] < n_rows and cell[1] < n_columns):
-            cell = _telling_cell(parts["weights"][layer, head], content["padding"])
-        content |= {"edition": self._content["edition"] + 1}
-        content |= {"heads": {str(layer * n_heads + head): _bytes(parts, layer, head)}}
+                if inputs is None and "decoder" in self._content and read_parts(weights):
+                    inputs = self._content["decoder"]["columns"]
+        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
+        part = self.part if self.part in content else next(reversed(content))
+        shown = content[part]
+        n_heads = shown["shape"][1]
+        layer, head = _there(shown, self.layer, self.head)
+        _first_heads(arrays, content, layer, head, edition=before["edition"] + 1)
         with self.hold_sync(), self.hold_trait_notifications():
-            self._parts, self._content = parts, content
-            self.layer, self.head, self.cell = layer, head, cell
+            self._arrays, self._content, self.part = arrays, content, part
+            self.layer, self.head = layer, head
+            self.cell = self.cell if _is_in(self.cell, shown) else shown["cell"]
             self.heads = self.heads if all(k < n_heads for k in self.heads) else []
-            if not content["width"] and self.view == "neuron":
+            if not shown["width"] and self.view == "neuron":
                 self.view = "matrix"
-            if not content["segments"]:
+            if not shown["segments"]:
                 self.between = "all"
+
+    @property
+    def _shown(self) -> dict:
+        """What describes the part that is shown."""
+        return self._content[self.part]
 
     @property
     def weights(self) -> np.ndarray:
         """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only; assign to replace them."""
-        return self._parts["weights"]
+        return self._arrays[self.part]["weights"]
 
     @weights.setter
     def weights(self, weights) -> None:
@@ -193,49 +218,65 @@ class AttentionView(CourseWidget):
     @property
     def rows(self) -> tuple[str, ...]:
         """The query tokens."""
-        return tuple(self._content["rows"])
+        return tuple(self._shown["rows"])
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The key tokens."""
-        return tuple(self._content["columns"])
+        return tuple(self._shown["columns"])
 
     @property
     def alignment(self) -> tuple[tuple[int, int], ...]:
         """The true links, pairs ``(row, column)``."""
-        return tuple(map(tuple, self._content["alignment"]))
+        return tuple(map(tuple, self._shown["alignment"]))
+
+    @traitlets.validate("part")
+    def _part_exists(self, proposal):
+        return _check_part(proposal["value"], self._content)
 
     @traitlets.validate("layer")
     def _layer_exists(self, proposal):
-        return check_index("layer", proposal["value"], self._content["shape"][0])
+        return check_index("layer", proposal["value"], self._shown["shape"][0])
 
     @traitlets.validate("head")
     def _head_exists(self, proposal):
-        return check_index("head", proposal["value"], self._content["shape"][1])
+        return check_index("head", proposal["value"], self._shown["shape"][1])
 
     @traitlets.validate("heads")
     def _heads_exist(self, proposal):
         heads = sorted(set(proposal["value"]))
-        return [check_index("head", head, self._content["shape"][1]) for head in heads]
+        return [check_index("head", head, self._shown["shape"][1]) for head in heads]
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
         if proposal["value"] is not None:
             for axis, index in zip(("row", "column"), proposal["value"], strict=True):
-                check_index(axis, index, self._content["shape"][2 if axis == "row" else 3])
+                check_index(axis, index, self._shown["shape"][2 if axis == "row" else 3])
         return proposal["value"]
 
     @traitlets.validate("view")
     def _view_can_be_drawn(self, proposal):
-        if proposal["value"] == "neuron" and not self._content["width"]:
+        if proposal["value"] == "neuron" and not self._shown["width"]:
             raise traitlets.TraitError('the view "neuron" needs queries= and keys=, which were not given.')
         return proposal["value"]
 
     @traitlets.validate("between")
     def _sentences_exist(self, proposal):
-        if proposal["value"] != "all" and not self._content["segments"]:
+        if proposal["value"] != "all" and not self._shown["segments"]:
             raise traitlets.TraitError(f'between="{proposal["value"]}" needs segments=, which were not given.')
         return proposal["value"]
+
+    @traitlets.observe("part")
+    def _another_part(self, change):
+        if not (change.old and change.new):
+            return  # the first one
+        before, shown = self._content[change.old], self._shown
+        layer, head = _there(shown, self.layer, self.head)
+        row = self.cell[0] if self.cell and before["rows"] == shown["rows"] else None
+        cell = shown["cell"] if row is None else (row, int(self.weights[layer, head, row].argmax()))
+        heads = self.heads if all(k < shown["shape"][1] for k in self.heads) else []
+        with self.hold_sync():
+            self.heads, self.layer, self.head, self.cell = heads, layer, head, cell
 
     @traitlets.observe("heads")
     def _head_is_one_of_the_heads(self, change):
@@ -248,82 +289,130 @@ class AttentionView(CourseWidget):
             self.heads = []
 
     def _answer(self, _, asked: dict, buffers) -> None:
-        """Send what the front end asks for: ``{"head": number}`` or ``{"thumbnails": true}``."""
-        content = self._content
-        if asked.get("edition") != content["edition"]:
+        """Send what the front end asks for: ``{"head": number}`` or ``{"thumbnails": true}``, of a part."""
+        content, arrays = self._content.get(asked["part"]), self._arrays.get(asked["part"])
+        if content is None or asked.get("edition") != content["edition"]:
             return  # asked about weights that are gone
         if "head" in asked:
-            parts = _bytes(self._parts, *divmod(asked["head"], content["shape"][1]))
+            sent = _bytes(arrays, *divmod(asked["head"], content["shape"][1]))
         else:
-            parts = {"thumbnails": thumbnails(self.weights, content["top"], THUMBNAIL).tobytes()}
-        self.send({**asked, "parts": list(parts)}, list(parts.values()))
+            sent = {"thumbnails": thumbnails(arrays["weights"], content["top"], THUMBNAIL).tobytes()}
+        self.send({**asked, "arrays": list(sent)}, list(sent.values()))
 
     def __repr__(self) -> str:
-        sizes = zip(("layers", "heads", "queries", "keys"), self._content["shape"], strict=True)
-        return f"AttentionView({', '.join(f'{name}={size}' for name, size in sizes)})"
+        sizes = zip(("layers", "heads", "queries", "keys"), self._shown["shape"], strict=True)
+        part = [f"part={self.part!r}"] if self.part else []
+        return f"AttentionView({', '.join(part + [f'{name}={size}' for name, size in sizes])})"
 
     def _export_state(self) -> dict:
-        content, state = dict(self._content), {name: getattr(self, name) for name in self._names}
+        state = {name: getattr(self, name) for name in self._names}
+        room = EXPORTED_AT_MOST // len(self._content)
+        state["_content"] = {part: self._exported(part, room) for part in self._content}
+        shown = state["_content"][self.part]
+        if not _is_in(self.cell, shown):
+            state["cell"] = None
+        if not shown["width"] and self.view == "neuron":
+            state["view"] = "matrix"
+        return state
+
+    def _exported(self, part: str, room: int) -> dict:
+        """One part as it stands in a page that has room for so many of its weights."""
+        content, arrays = dict(self._content[part]), self._arrays[part]
         n_layers, n_heads, n_rows, n_columns = content["shape"]
-        parts = self._parts
-        size = sum(array[0, 0].size for array in parts.values())
-        near = sorted(
-            range(n_layers * n_heads), key=lambda k: (abs(k // n_heads - self.layer), abs(k % n_heads - self.head), k)
-        )
-        room = max(1, EXPORTED_AT_MOST // size)
-        kept = sorted(near[: room - room % n_heads if room > n_heads else room])  # whole layers, if there are more
+        all_weights = arrays["weights"].size
+        size = sum(array[0, 0].size for array in arrays.values())
+        layer, head = _there(content, self.layer, self.head)
+        near = sorted(range(n_layers * n_heads), key=lambda k: (abs(k // n_heads - layer), abs(k % n_heads - head), k))
+        kept = max(1, room // size)
+        kept = sorted(near[: kept - kept % n_heads if kept > n_heads else kept])  # whole layers, if there are more
         cut = []
         if len(kept) < len(near):
-            cut.append(f"{len(kept)} of {len(near)} heads, the nearest to layer {self.layer}, head {self.head}")
-        if size > EXPORTED_AT_MOST:
-            side = math.isqrt(EXPORTED_AT_MOST)
+            cut.append(f"{len(kept)} of {len(near)} heads, the nearest to layer {layer}, head {head}")
+        if size > room:
+            side = math.isqrt(room)
             cut.append(f"the first {min(side, n_rows)} queries and {min(side, n_columns)} keys")
-            weights = parts["weights"][:, :, :side, :side]
+            weights = arrays["weights"][:, :, :side, :side]
             n_rows, n_columns = weights.shape[2:]
-            parts = {"weights": weights}
+            arrays = {"weights": weights}
             content |= {"shape": list(weights.shape), "width": 0, "segments": content["segments"][:side]}
             content |= {"rows": content["rows"][:side], "columns": content["columns"][:side]}
             content["alignment"] = [[i, j] for i, j in content["alignment"] if i < n_rows and j < n_columns]
             content["padding"] = [[k for k in marked if k < side] for marked in content["padding"]]
-            if self.cell and not (self.cell[0] < n_rows and self.cell[1] < n_columns):
-                state["cell"] = None
-            state["view"] = "matrix" if self.view == "neuron" else self.view
+            content["cell"] = content["cell"] if _is_in(content["cell"], content) else None
         if cut:
             content["cut"] = (
-                f"This page holds {' and '.join(cut)}: {self.weights.size:,} weights are more than the "
-                f"{EXPORTED_AT_MOST:,} of a page. Run the notebook to see all."
+                f"This page holds {' and '.join(cut)}: {all_weights:,} weights are more than the "
+                f"{room:,} that it has room for. Run the notebook to see all."
             )
-        content["heads"] = {str(k): _as_text(parts, *divmod(k, n_heads)) for k in kept}
+        content["heads"] = {str(k): _as_text(arrays, *divmod(k, n_heads)) for k in kept}
         del content["edition"]
-        return state | {"_content": content}
+        return content
 
     def _still(self) -> bytes:
-        top = self._content["top"]
+        content = self._shown
         if self.view == "grid":
-            many = self._content["shape"][0] * self._content["shape"][1] > 36
-            return grid_picture(thumbnails(self.weights, top, THUMBNAIL // 2 if many else THUMBNAIL))
-        shown, padding = self.weights[self.layer, self.head], self._content["padding"]
-        return matrix_picture(shown, self.rows, self.columns, top, self.alignment, padding)
+            many = content["shape"][0] * content["shape"][1] > 36
+            return grid_picture(thumbnails(self.weights, content["top"], THUMBNAIL // 2 if many else THUMBNAIL))
+        return matrix_picture(self.weights[self.layer, self.head], self.rows, self.columns, content["top"],
+                              self.alignment, content["padding"], content["causal"])  # fmt: skip
 
     def _in_words(self) -> str:
-        layers, heads, n_rows, n_columns = self._content["shape"]
+        layers, heads, n_rows, n_columns = self._shown["shape"]
         where = f"layer {self.layer}, head {self.head}, " if layers * heads > 1 else ""
         title = f"{self.title}: " if self.title else ""
-        lines = [f"{title}attention weights, {where}{n_rows} queries by {n_columns} keys. Largest in each row:"]
+        sizes = f"{where}{n_rows} queries by {n_columns} keys"
+        lines = [f"{title}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
         for token, row in list(zip(self.rows, self.weights[self.layer, self.head], strict=True))[:40]:
             lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.3f}")
         return "\n".join(lines + ["…"] * (n_rows > 40))
 
 
-def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys) -> tuple[dict, dict]:
-    """Check everything that describes one tensor; give the arrays, and what the front end is told at once."""
+def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs) -> tuple[dict, dict]:
+    """Check everything that describes one attention or three; give arrays and contents, a dictionary a part."""
+    parts = read_parts(weights)
+    if parts is None:
+        if inputs is not None:
+            raise ValueError("inputs are the keys of a decoder's self-attention, but one attention was given; name its "
+                             "keys with columns=.")
+        array, content = _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys)
+        return {"": array}, {"": content}
+    if columns is None:
+        raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
+                         "given.")
+    for name, given in (("segments", segments), ("queries", queries), ("keys", keys)):
+        if given is not None:
+            raise ValueError(f"{name} belong to one attention, but three were given; give its tensor alone.")
+    decoder_keys = (rows, "rows") if inputs is None else (inputs, "inputs")
+    tokens = {"encoder": (columns, columns, ("columns", "columns")),
+              "decoder": (rows, decoder_keys[0], ("rows", decoder_keys[1])),
+              "cross": (rows, columns, ("rows", "columns"))}
+    arrays, contents = {}, {}
+    for part, one in parts.items():
+        queries_are, keys_are, names = tokens[part]
+        links = alignment if part == "cross" else None
+        hidden = None if part == "decoder" else padding
+        given = (one, batch, queries_are, keys_are, links, None, hidden, None, None)
+        try:
+            arrays[part], contents[part] = _read(*given, names, own=part != "cross")
+        except ValueError as error:
+            raise ValueError(f"{part}: {error}") from None
+    return arrays, contents
+
+
+def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, names=("rows", "columns"),
+          own=None) -> tuple[dict, dict]:  # fmt: skip
+    """Check everything that describes one tensor; give the arrays, and what the front end is told at once.
+
+    ``own``: whether it is self-attention; by default, if rows and columns are the same.
+    """
     weights = read_weights(weights, batch)
-    rows, columns = read_tokens(weights, rows, columns)
+    rows, columns = read_tokens(weights, rows, columns, names)
     pair = read_queries_and_keys(weights, queries, keys)
-    parts = {"weights": weights, **(dict(zip(("queries", "keys"), pair, strict=True)) if pair else {})}
-    for array in parts.values():
+    arrays = {"weights": weights, **(dict(zip(("queries", "keys"), pair, strict=True)) if pair else {})}
+    for array in arrays.values():
         array.setflags(write=False)
     largest = float(weights.max())
+    own = rows == columns if own is None else own
     content = {
         "shape": list(weights.shape),
         # one colour scale for all layers and heads; 0 to 1, unless that would leave all of them dark
@@ -333,21 +422,47 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
         "alignment": read_links(alignment, rows, columns),
         "segments": read_segments(segments, rows, columns),
         "padding": read_padding(padding, rows, columns),
+        "causal": own and is_causal(weights),
         "width": pair[0].shape[3] if pair else 0,  # of queries and keys
     }
-    warn_of_odd_rows(weights, stacklevel=3)  # the line that called AttentionView
-    return parts, content
+    warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView
+    return arrays, content
 
 
-def _bytes(parts: dict, layer: int, head: int) -> dict:
+def _first_heads(arrays: dict, contents: dict, layer: int, head: int, edition: int) -> None:
+    """Add to every part what is sent before it is asked for: this head, or the first, and the cell to begin with."""
+    for part, content in contents.items():
+        i, j = _there(content, layer, head)
+        content["cell"] = _telling_cell(arrays[part]["weights"][i, j], content["padding"])
+        content |= {"edition": edition, "heads": {str(i * content["shape"][1] + j): _bytes(arrays[part], i, j)}}
+
+
+def _check_part(part: str, contents: dict) -> str:
+    if part not in contents:
+        there = ", ".join(contents) if len(contents) > 1 else "one attention only; three are a mapping or NamedTuple"
+        raise traitlets.TraitError(f"part is {part!r}; this view has {there}.")
+    return part
+
+
+def _there(content: dict, layer: int, head: int) -> tuple[int, int]:
+    """The layer and the head, each 0 if this part has no such one."""
+    return tuple(index if index < size else 0 for index, size in zip((layer, head), content["shape"], strict=False))
+
+
+def _is_in(cell, content: dict) -> bool:
+    """Whether there is such a cell; ``None`` is nowhere, and so everywhere."""
+    return cell is None or all(k < size for k, size in zip(cell, content["shape"][2:], strict=True))
+
+
+def _bytes(arrays: dict, layer: int, head: int) -> dict:
     """One head as it travels from a kernel."""
-    return {name: array[layer, head].tobytes() for name, array in parts.items()}
+    return {name: array[layer, head].tobytes() for name, array in arrays.items()}
 
 
-def _as_text(parts: dict, layer: int, head: int) -> dict:
+def _as_text(arrays: dict, layer: int, head: int) -> dict:
     """One head as it stands in an exported page."""
-    head_parts = {name: array[layer, head] for name, array in parts.items()}
-    return {name: (quantised if name == "weights" else float32)(array) for name, array in head_parts.items()}
+    of_head = {name: array[layer, head] for name, array in arrays.items()}
+    return {name: (quantised if name == "weights" else float32)(array) for name, array in of_head.items()}
 
 
 def _telling_cell(weights: np.ndarray, padding) -> tuple[int, int]:

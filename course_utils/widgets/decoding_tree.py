@@ -1,19 +1,16 @@
 """The decoding tree: a beam search, one word at a time, with what it kept and what it gave up."""
 
-import io
 import math
-import warnings
 from collections.abc import Mapping
 
 import traitlets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from PIL import Image
 
 from ..plotting import BAD, GOOD, INK, MUTED, PAPER
 from .base import CourseWidget, check_index, javascript, stylesheet
-from .still import png
+from .still import figure_picture
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
 
@@ -113,11 +110,7 @@ class DecodingTree(CourseWidget):
         return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"nodes": rounded}}
 
     def _still(self) -> bytes:
-        file = io.BytesIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")
-            self.figure().savefig(file, dpi=100)
-        return png(Image.open(file).convert("RGB"))
+        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         nodes, best = self._content["nodes"], self._content["best"]

@@ -1,6 +1,5 @@
 """The mask explorer: which query may see which key, what it costs, and how many layers lead from one to another."""
 
-import io
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -9,11 +8,10 @@ import traitlets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, javascript, stylesheet
-from .still import png
+from .still import figure_picture
 
 LENGTHS = (4, 64)
 BYTES = 4  # a score is a float32
@@ -166,10 +164,7 @@ class MaskExplorer(CourseWidget):
         return {name: getattr(self, name) for name in self._names}
 
     def _still(self) -> bytes:
-        file = io.BytesIO()
-        with plt.style.context("default"):  # whatever the notebook has set
-            self.figure().savefig(file, dpi=100)
-        return png(Image.open(file).convert("RGB"))
+        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         title = f"{self.title}: " if self.title else ""

@@ -1,16 +1,14 @@
 """The position explorer: how a model is told where a word stands, and what two positions have to do with each other."""
 
-import io
 
 import numpy as np
 import traitlets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, float32, javascript, stylesheet
-from .still import png
+from .still import figure_picture
 from .tensors import as_array
 
 NAMES = {"sinusoidal": "product", "learned": "product", "rotary": "product", "alibi": "bias"}
@@ -127,9 +125,7 @@ class PositionExplorer(CourseWidget):
         return state | {"_learned": float32(np.frombuffer(self._learned, "<f4"))}
 
     def _still(self) -> bytes:
-        file = io.BytesIO()
-        self.figure().savefig(file, dpi=100)
-        return png(Image.open(file).convert("RGB"))
+        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         (query, key), table = self.pair, self.products

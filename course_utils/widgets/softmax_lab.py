@@ -1,20 +1,16 @@
 """The softmax lab: scores that can be moved, and what a softmax makes of them."""
 
-import io
 import math
-import warnings
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 import traitlets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ..plotting import INK, KEY, MUTED, PAPER
 from .base import CourseWidget, javascript, stylesheet
-from .still import png
+from .still import figure_picture
 
 MOST_KEYS = 10  # what fits a slide
 WIDEST = 1024
@@ -165,11 +161,7 @@ class SoftmaxLab(CourseWidget):
         return {name: getattr(self, name) for name in self._names}
 
     def _still(self) -> bytes:
-        file = io.BytesIO()
-        with plt.style.context("default"), warnings.catch_warnings():  # whatever the notebook has set
-            warnings.filterwarnings("ignore", "Glyph .* missing")
-            self.figure().savefig(file, dpi=100)
-        return png(Image.open(file).convert("RGB"))
+        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         lines = [f"{self.title}: {self._summary()}" if self.title else self._summary()]

@@ -1,16 +1,21 @@
 """Still pictures of attention: small, without a script, for places where scripts do not run."""
 
 import io
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
+import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
 from ..plotting import KEY, MUTED, PAPER, QUERY
 
 LONGEST = 130  # pixels; a longer token is cut
 GREY = (201, 205, 212)  # padding
+LIGHT = (241, 242, 245)  # masked
 ROOM_FOR_TEXT = 15  # pixels between two tokens; with less, the axes are not labelled
 
 
@@ -41,7 +46,20 @@ def png(picture: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(), padding=((), ())) -> bytes:
+def figure_picture(draw: Callable[[], Figure]) -> bytes:
+    """The figure that ``draw`` makes as a small PNG, the same whatever style the notebook has set.
+
+    A letter that the font does not have becomes a box, without a warning.
+    """
+    file = io.BytesIO()
+    with matplotlib.style.context("default"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        draw().savefig(file, dpi=100)
+    return png(Image.open(file).convert("RGB"))
+
+
+def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(), padding=((), ()),
+                   causal: bool = False) -> bytes:  # fmt: skip
     """Draw weights ``[T_q, T_k]`` with their tokens, the colours running from 0 to ``top``.
 
     Args:
@@ -51,6 +69,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
         top: the end of the colour scale.
         alignment: true links ``(row, column)``, outlined.
         padding: the rows and the columns that are padding, drawn in grey.
+        causal: whether keys after the query are masked; they are drawn nearly white.
 
     Returns:
         A PNG of a few kilobytes (palette colours).
@@ -70,6 +89,8 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     above = max((label.height for label in top_labels), default=0) + 8
 
     shades = _colours()[np.clip(weights / top * 256, 0, 255).astype(int)]
+    if causal:
+        shades[np.triu_indices(n_rows, 1, n_columns)] = LIGHT
     shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
     cells = Image.fromarray(shades)
     cells = cells.resize((n_columns * pitch, n_rows * pitch), Image.Resampling.NEAREST)
@@ -77,6 +98,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     end = "1" if top == 1 else f"{top:.3f}"
     note = f"weight: dark 0, bright {end}" + (" · outlined: true alignment" if alignment and labelled else "")
     note += " · grey: padding" if any(padding) else ""
+    note += " · white: masked" if causal else ""
     small = _font(11)
     width = left + max(cells.width, int(small.getlength(note))) + 8
     picture = Image.new("RGB", (width, above + cells.height + 26), PAPER)

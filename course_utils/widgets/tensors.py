@@ -2,24 +2,43 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
 
+PARTS = ("encoder", "decoder", "cross")  # the three attentions of an encoder and a decoder
 AXES = ("layer", "head", "row (query)", "column (key)")
 PADDING = ("<pad>", "[PAD]")
 NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and call it with output_attentions=True.'
+
+
+def read_parts(weights) -> dict | None:
+    """The three attentions of an encoder and a decoder, in this order; ``None`` for anything else.
+
+    Args:
+        weights: a mapping or a NamedTuple with ``encoder``, ``decoder`` and ``cross``.
+
+    Raises:
+        ValueError: if it has other names.
+    """
+    named = weights._asdict() if hasattr(weights, "_asdict") else weights
+    if not isinstance(named, Mapping):
+        return None
+    if set(named) != set(PARTS):
+        raise ValueError(f"weights have the parts {', '.join(map(str, named)) or 'nothing'}; expected encoder, decoder "
+                         "and cross. To show one attention, give its tensor alone.")
+    return {part: named[part] for part in PARTS}
 
 
 def read_weights(weights, batch: int | None = None) -> np.ndarray:
     """Float32 ``[layers, heads, T_q, T_k]`` of what was given, checked.
 
     Args:
-        weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``, or a sequence with one
-            ``[B, heads, T_q, T_k]`` a layer, as ``transformers`` models return.
-        batch: which example of a batch. If given, a tensor by itself has a batch axis before the heads:
-            ``[B, T_q, T_k]``, ``[B, heads, T_q, T_k]`` or ``[layers, B, heads, T_q, T_k]``.
+        weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]``, ``[layers, heads, T_q, T_k]`` or, as the course's Transformer
+            returns them, ``[B, layers, heads, T_q, T_k]``; or a sequence with one ``[B, heads, T_q, T_k]`` a layer,
+            as ``transformers`` models return.
+        batch: which example of a batch. If given, the first axis of a tensor by itself is the batch.
 
     Raises:
         ValueError: for weights that cannot be read so, or are empty, negative or not finite.
@@ -37,20 +56,20 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
                     f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
                 )
         if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
-            return _checked(np.stack([_example(layer, 0, batch) for layer in weights]))
+            return _checked(np.stack([_example(layer, batch) for layer in weights]))
     weights = as_array("weights", weights)
-    if batch is not None:
-        if not 3 <= weights.ndim <= 5:
-            raise ValueError(
-                f"weights have {weights.ndim} axes, shape {weights.shape}; with batch={batch}, expected [B, T_q, T_k], "
-                "[B, heads, T_q, T_k] or [layers, B, heads, T_q, T_k]."
-            )
-        weights = _example(weights, 1 if weights.ndim == 5 else 0, batch)
-    if not 2 <= weights.ndim <= 4:
+    if batch is not None and not 3 <= weights.ndim <= 5:
         raise ValueError(
-            f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k] or "
-            "[layers, heads, T_q, T_k]. Of a batch, choose one example with batch=."
+            f"weights have {weights.ndim} axes, shape {weights.shape}; with batch={batch}, expected [B, T_q, T_k], "
+            "[B, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
         )
+    if not 2 <= weights.ndim <= 5:
+        raise ValueError(
+            f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k], "
+            "[layers, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
+        )
+    if batch is not None or weights.ndim == 5:
+        weights = _example(weights, batch)
     return _checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
 
 
@@ -71,8 +90,8 @@ def _no_tensor(weights) -> str:
     return f"weights[{number}] is a tuple: generate() returns one tuple of layers a step. Choose a step: weights[0]."
 
 
-def _example(weights: np.ndarray, axis: int, batch: int | None) -> np.ndarray:
-    size = weights.shape[axis]
+def _example(weights: np.ndarray, batch: int | None) -> np.ndarray:
+    size = len(weights)
     if batch is None and size != 1:
         raise ValueError(
             f"the batch axis of the weights has {size} examples, shape {weights.shape}; 1 can be shown. "
@@ -80,7 +99,7 @@ def _example(weights: np.ndarray, axis: int, batch: int | None) -> np.ndarray:
         )
     if batch is not None and not 0 <= batch < size:
         raise ValueError(f"batch is {batch}, but the batch axis has {size}: 0 to {size - 1} (shape {weights.shape}).")
-    return weights.take(batch or 0, axis=axis)
+    return weights[batch or 0]
 
 
 def _checked(weights: np.ndarray) -> np.ndarray:
@@ -111,8 +130,8 @@ def warn_of_odd_rows(weights: np.ndarray, stacklevel: int) -> None:
         warnings.warn(message, stacklevel=stacklevel + 1)
 
 
-def read_tokens(weights: np.ndarray, rows, columns) -> tuple[list[str], list[str]]:
-    """The tokens of both axes; without columns, the rows are both.
+def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -> tuple[list[str], list[str]]:
+    """The tokens of both axes; without columns, the rows are both. ``names``: what the caller calls the two.
 
     Raises:
         ValueError: if they do not fit the weights.
@@ -120,10 +139,10 @@ def read_tokens(weights: np.ndarray, rows, columns) -> tuple[list[str], list[str
     rows = [str(token) for token in rows]
     own = columns is not None
     columns = [str(token) for token in columns] if own else rows
-    for name, axis, tokens in (("rows", 2, rows), ("columns", 3, columns)):
+    for name, axis, tokens in ((names[0], 2, rows), (names[1], 3, columns)):
         if len(tokens) != weights.shape[axis]:
             said = f"{len(tokens)} tokens in {name}"
-            if name == "columns" and not own:
+            if axis == 3 and not own:
                 said = f"columns are the {len(rows)} tokens in rows (no columns were given)"
             raise ValueError(
                 f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape {weights.shape} is "
@@ -179,6 +198,12 @@ def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[l
         )
     marked = [k for k, mark in enumerate(marks) if mark]
     return [marked if rows == columns else called[0], marked]
+
+
+def is_causal(weights: np.ndarray) -> bool:
+    """Whether in self-attention ``[layers, heads, T, T]`` nobody looks ahead, and somebody looks back."""
+    most = weights.max(axis=(0, 1))  # of all layers and heads
+    return not np.triu(most, 1).any() and bool(np.tril(most, -1).any())
 
 
 def read_queries_and_keys(weights: np.ndarray, queries, keys) -> tuple[np.ndarray, np.ndarray] | None:

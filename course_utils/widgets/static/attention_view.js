@@ -1,14 +1,17 @@
 // The attention view: every head as a small picture, or one head as a matrix, as links between two columns of
 // tokens, or down to the products of a query and a key.
 //
-// State: {_content: {shape, top, rows, columns, alignment, segments, padding, width, heads, edition or cut}, cell,
-// layer, head, heads, view, between, title}. Rows are queries (purple), columns are keys (orange); `cell` is
-// [row, column] or null; `heads` are those drawn together as links, or empty.
+// State: {_content: {part: {shape, top, rows, columns, alignment, segments, padding, causal, width, cell, heads,
+// edition or cut}}, part, cell, layer, head, heads, view, between, title}. The parts are those of PARTS, or one without
+// a name. Rows are queries (purple), columns are keys (orange); `cell` is [row, column] or null, in the content the one
+// to begin with; `heads` are those drawn together as links, or empty.
 //
 // The drawings are in attention_view_*.js. Each is a class with a `node`, showHead() and showCell(cell), and what it
 // adds to the legend; `controls`, says(), move(down, right) and open() are optional.
 
 const VIEWS = { matrix: "Matrix", links: "Links", grid: "Grid", neuron: "Neuron" };
+const PARTS = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
+const SIDES = { encoder: ["source ", "source "], decoder: ["target ", "target "], cross: ["target ", "source "] };
 const BETWEEN = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 
 class AttentionView extends CourseWidget {
@@ -20,17 +23,30 @@ class AttentionView extends CourseWidget {
   // Draw `state`: everything if the tensor is new, otherwise only what has changed.
   update(state) {
     const before = this.state || {};
-    this.state = state;
-    const changed = (...names) => names.some((name) => before[name] !== state[name]);
+    this.state = this.within(state);
+    const changed = (...names) => names.some((name) => before[name] !== this.state[name]);
     if (changed("_content", "title")) this.build();
-    if (changed("_content", "title", "view")) this.chooseDrawing();
+    if (changed("_content", "title", "part")) this.showPart();
+    if (changed("_content", "title", "part", "view")) this.chooseDrawing();
     else if (changed("layer", "head", "heads", "between")) this.showHead();
     this.showCell();
   }
 
+  // The kernel may send another part before its layer, head and cell.
+  within(state) {
+    const [layers, heads, ...sides] = state._content[state.part].shape;
+    return {
+      ...state,
+      layer: state.layer < layers ? state.layer : 0,
+      head: state.head < heads ? state.head : 0,
+      cell: state.cell?.every((index, side) => index < sides[side]) ? state.cell : null,
+    };
+  }
+
   // The kernel has sent a head, or all the thumbnails.
   answer(content, buffers) {
-    if (!this.store.arrive(content, buffers)) return;
+    const store = this.stores[content.part];
+    if (!store?.arrive(content, buffers) || store !== this.store) return;
     this.showHead();
     this.showCell();
   }
@@ -49,12 +65,21 @@ class AttentionView extends CourseWidget {
     return strongest(this.rows.length, (row) => this.weight(row, column));
   }
 
+  // The most tokens that a part has on this side.
+  most(side) {
+    return Math.max(...this.sides[side].map((tokens) => tokens.length));
+  }
+
   isAligned(row, column) {
     return this.alignment.some(([i, j]) => i === row && j === column);
   }
 
   isPadding(row, column) {
     return this.padding[0].includes(row) || this.padding[1].includes(column);
+  }
+
+  isMasked(row, column) {
+    return this.causal && column > row;
   }
 
   // Whether the token takes part, if only the links from one sentence to another are shown.
@@ -66,49 +91,67 @@ class AttentionView extends CourseWidget {
   // --- building ---
 
   build() {
-    const content = this.state._content;
-    const { shape: [layers, heads], top, rows, columns, alignment = [], segments = [], padding = [[], []] } = content;
-    Object.assign(this, { layers, heads, top, rows, columns, alignment, segments, padding });
-    this.store = new HeadStore(content, this.ask);
-    this.weights = new Float32Array(rows.length * columns.length); // until the first head is there
+    const { _content: contents, title } = this.state;
+    this.stores = Object.fromEntries(Object.entries(contents).map(([part, content]) => [part, new HeadStore(part, content, this.ask)]));
+    // the tokens of all parts: they share one geometry, so that a query stays where it is
+    this.sides = { row: Object.values(contents).map(({ rows }) => rows), column: Object.values(contents).map(({ columns }) => columns) };
+    this.parts = Object.keys(PARTS).filter((part) => part in contents);
+    this.partToggles = this.parts.map((part) => this.toggle(PARTS[part], () => this.choosePart(part)));
+    this.tools = element("span", { class: "av-tools" });
+    this.controls = element("div", { class: "av-controls" });
+    this.stage = element("div", { class: "av-stage", tabindex: 0, role: "application" });
+    this.stage.setAttribute("aria-roledescription", "attention view");
+    answerKeys(this.stage, this.stageKeys(), this.closing.signal);
+    this.readout = element("div", { class: "av-readout", role: "status", "aria-live": "polite" });
+    this.legend = element("div", { class: "av-legend" });
+    this.cut = element("div", { class: "av-cut", role: "note" });
+    this.root.setAttribute("aria-label", title || "Attention view");
+    this.root.replaceChildren(
+      element("div", { class: "av-bar" }, [
+        ...(title ? [element("span", { class: "is-title", text: title })] : []),
+        ...(this.parts.length ? [toggleGroup("Attention", this.partToggles)] : []),
+        this.tools,
+      ]),
+      this.controls,
+      this.readout,
+      this.stage,
+      this.legend,
+      this.cut,
+    );
+  }
 
-    this.views = ["matrix", "links", ...(layers * heads > 1 ? ["grid"] : []), ...(content.width ? ["neuron"] : [])];
-    this.toggles = this.views.map((name) => this.toggle(name));
+  // What belongs to one part: its tensor, and what can be chosen of it.
+  showPart() {
+    const { _content: contents, part } = this.state;
+    const { shape: [layers, heads], top, rows, columns, alignment = [], segments = [], padding = [[], []], causal, width, cut } = contents[part];
+    Object.assign(this, { layers, heads, top, rows, columns, alignment, segments, padding, causal, width });
+    this.store = this.stores[part];
+    this.weights = new Float32Array(rows.length * columns.length); // until the first head is there
+    const [asking, asked] = SIDES[part] || ["", ""];
+    this.names = { row: `${asking}queries`, column: `${asked}keys` };
+
+    this.views = ["matrix", "links", ...(layers * heads > 1 ? ["grid"] : []), ...(width ? ["neuron"] : [])];
+    this.toggles = this.views.map((view) => this.toggle(VIEWS[view], () => this.choose({ view })));
     const numbers = (count) => Array.from({ length: count }, (_, k) => [k, k]);
     this.choosers = {
       layer: this.chooser("layer", numbers(layers), (layer) => this.chooseHead(Number(layer), this.state.head)),
       head: this.chooser("head", numbers(heads), (head) => this.chooseHead(this.state.layer, Number(head))),
       between: this.chooser("sentences", segments.length ? Object.entries(BETWEEN) : [], (between) => this.choose({ between })),
     };
-    this.controls = element("div", { class: "av-controls" });
-    this.stage = element("div", { class: "av-stage", tabindex: 0, role: "application" });
-    this.stage.setAttribute("aria-roledescription", "attention view");
-    answerKeys(this.stage, this.stageKeys(), this.closing.signal);
-    this.readout = element("div", { class: "av-readout", role: "status", "aria-live": "polite" });
+    this.tools.replaceChildren(
+      toggleGroup("View", this.toggles), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
+    );
+    this.partToggles.forEach((button, k) => button.setAttribute("aria-pressed", this.parts[k] === part));
     const longest = (tokens) => Math.max(...tokens.map((token) => token.length));
     // keep room for a second line, or the matrix would move under the pointer
-    this.readout.classList.toggle("is-long", longest(this.rows) + longest(this.columns) > 36);
-    this.legend = element("div", { class: "av-legend" });
-
-    const title = this.state.title;
-    this.root.setAttribute("aria-label", title || "Attention view");
-    this.root.replaceChildren(
-      element("div", { class: "av-bar" }, [
-        ...(title ? [element("span", { class: "is-title", text: title })] : []),
-        element("span", { class: "av-toggle", role: "group", "aria-label": "View" }, this.toggles),
-        ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
-      ]),
-      this.controls,
-      this.readout,
-      this.stage,
-      this.legend,
-      ...(content.cut ? [element("div", { class: "av-cut", role: "note", text: content.cut })] : []),
-    );
+    this.readout.classList.toggle("is-long", longest(rows) + longest(columns) > 36);
+    this.cut.textContent = cut || "";
+    this.cut.hidden = !cut;
   }
 
-  toggle(name) {
-    const button = element("button", { type: "button", text: VIEWS[name] });
-    button.addEventListener("click", () => this.choose({ view: name }), { signal: this.closing.signal });
+  toggle(text, answer) {
+    const button = element("button", { type: "button", text });
+    button.addEventListener("click", answer, { signal: this.closing.signal });
     return button;
   }
 
@@ -139,7 +182,13 @@ class AttentionView extends CourseWidget {
       ...(this.heads > 1 && this.state.view !== "grid" ? ["[ ] head"] : []),
       ...(this.layers > 1 && this.state.view !== "grid" ? ["{ } layer"] : []),
     ];
-    return element("span", { class: "av-hint", text: [...keys, ...more, "v view", "Esc leaves"].join(" · ") });
+    return element("span", { class: "av-hint", text: [...keys, ...more, ...(this.parts.length ? ["p part"] : []), "v view", "Esc leaves"].join(" · ") });
+  }
+
+  maskedKey() {
+    if (!this.causal) return [];
+    const sample = element("span", { class: "av-masked av-sample", "aria-hidden": "true" });
+    return [element("span", { class: "av-masked-key" }, [sample, " masked"])];
   }
 
   paddingKey() {
@@ -158,10 +207,10 @@ class AttentionView extends CourseWidget {
     if (this.choosers.head) this.mark(this.choosers.head, head, (other) => this.store.canShow(layer, other));
     if (this.choosers.between) this.choosers.between.value = between;
     // in the grid, going past a head must not load it
-    this.parts = this.state.view === "grid" ? null : this.store.get(layer, head);
-    this.isWaiting = !this.parts && this.state.view !== "grid";
+    this.arrays = this.state.view === "grid" ? null : this.store.get(layer, head);
+    this.isWaiting = !this.arrays && this.state.view !== "grid";
     this.root.classList.toggle("is-waiting", this.isWaiting);
-    if (this.parts) this.weights = this.parts.weights;
+    if (this.arrays) this.weights = this.arrays.weights;
     this.drawing.showHead();
   }
 
@@ -175,8 +224,8 @@ class AttentionView extends CourseWidget {
     const cell = this.state.cell;
     this.drawing.showCell(cell);
     this.readout.replaceChildren(...this.says(cell));
-    if (cell && this.parts) this.readout.dataset.value = this.weight(...cell);
-    const where = `${this.rows.length} queries, ${this.columns.length} keys`;
+    if (cell && this.arrays) this.readout.dataset.value = this.weight(...cell);
+    const where = `${this.rows.length} ${this.names.row}, ${this.columns.length} ${this.names.column}`;
     this.stage.setAttribute("aria-label", cell ? `${where}. ${this.readout.textContent}` : `${where}. Arrow keys select.`);
   }
 
@@ -195,16 +244,29 @@ class AttentionView extends CourseWidget {
       small(`row ${row}, column ${column}`),
       ...(this.isAligned(row, column) ? [small(" · true link")] : []),
       ...(this.isPadding(row, column) ? [small(" · padding")] : []),
+      ...(this.isMasked(row, column) ? [small(" · masked")] : []),
     ];
   }
 
   saysOf(head, row, column) {
-    const parts = this.store.get(this.state.layer, head);
-    const value = parts ? readable(parts.weights[row * this.columns.length + column]) : "…";
+    const arrays = this.store.get(this.state.layer, head);
+    const value = arrays ? readable(arrays.weights[row * this.columns.length + column]) : "…";
     return [element("span", { class: "av-where", text: `head ${head} ` }), element("b", { class: "av-value", text: value }), " "];
   }
 
   // --- choosing ---
+
+  // As in Python: a part with the same queries selects the same query, another one begins anew.
+  choosePart(part) {
+    const { [part]: content, [this.state.part]: before } = this.state._content;
+    const { layer: wanted, head: wantedHead, heads = [] } = this.within({ ...this.state, part });
+    const [layer, head] = this.stores[part].orFirst(wanted, wantedHead);
+    const arrays = this.stores[part].get(layer, head);
+    const row = JSON.stringify(content.rows) === JSON.stringify(before.rows) ? this.state.cell?.[0] : undefined;
+    const weightAt = (column) => arrays.weights[row * content.columns.length + column];
+    const cell = row === undefined || !arrays ? content.cell : [row, strongest(content.columns.length, weightAt)];
+    this.choose({ part, layer, head, cell, heads: heads.every((other) => other < content.shape[1]) ? heads : [] });
+  }
 
   chooseHead(layer, head) {
     const { heads = [] } = this.state;
@@ -246,6 +308,7 @@ class AttentionView extends CourseWidget {
       "]": () => stepHead(1),
       "{": () => stepLayer(-1),
       "}": () => stepLayer(1),
+      p: () => this.parts.length && this.choosePart(next(this.parts, this.state.part, 1)),
       v: () => this.choose({ view: next(this.views, this.state.view, 1) }),
     }, this.closing.signal);
   }
@@ -257,20 +320,24 @@ class AttentionView extends CourseWidget {
       this.drawing.side = down ? "row" : this.drawing.side;
       this.select(clamp(row + down, this.rows.length), clamp(column + right, this.columns.length));
     };
-    const far = Math.max(this.columns.length, this.heads);
+    const far = () => Math.max(this.columns.length, this.heads);
     return {
       ArrowUp: () => move(-1, 0),
       ArrowDown: () => move(1, 0),
       ArrowLeft: () => move(0, -1),
       ArrowRight: () => move(0, 1),
-      Home: () => move(0, -far),
-      End: () => move(0, far),
+      Home: () => move(0, -far()),
+      End: () => move(0, far()),
       Enter: () => this.drawing.open?.(),
       ",": () => this.drawing.point?.(-1),
       ".": () => this.drawing.point?.(1),
       ...Object.fromEntries(Array.from("0123456789", (digit) => [digit, () => this.drawing.toggle?.(Number(digit))])),
     };
   }
+}
+
+function toggleGroup(name, buttons) {
+  return element("span", { class: "av-toggle", role: "group", "aria-label": name }, buttons);
 }
 
 function strongest(count, weightAt) {

@@ -25,6 +25,7 @@ class GridDrawing {
     const label = `layer ${layer}, head ${head}${canShow ? "" : ": not in this page"}`;
     const tile = element("div", { class: "av-tile", role: "img", "aria-label": label, title: label }, [canvas]);
     tile.classList.toggle("is-cut", !canShow);
+    tile.classList.toggle("has-masked", view.causal);
     const open = () => canShow && (view.chooseHead(layer, head), this.open());
     tile.addEventListener("click", open, { signal: view.closing.signal });
     return tile;
@@ -39,6 +40,7 @@ class GridDrawing {
       const picture = view.store.thumbnail(Math.floor(k / view.heads), k % view.heads);
       if (!picture) return;
       paintMatrix(tile.firstChild, picture.values, picture.rows, picture.columns, 256);
+      if (view.causal) clearMasked(tile.firstChild);
       tile.firstChild.classList.toggle("is-shrunk", Math.max(picture.rows, picture.columns) > this.side);
       tile.dataset.painted = "true";
     });
@@ -67,6 +69,6 @@ class GridDrawing {
 
   legend() {
     const bar = MatrixDrawing.prototype.scale.call(this);
-    return [bar, this.view.hint("arrows move", "Enter opens")];
+    return [bar, ...this.view.maskedKey(), this.view.hint("arrows move", "Enter opens")];
   }
 }

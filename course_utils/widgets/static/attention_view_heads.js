@@ -5,9 +5,9 @@ const KEPT_AT_MOST = 24; // decoded heads; of 512 x 512 weights, 25 MB
 const THUMBNAIL = 48; // pixels, as in Python
 
 class HeadStore {
-  constructor({ shape: [, perLayer, rows, columns], heads, edition, top }, ask) {
-    Object.assign(this, { perLayer, rows, columns, sent: heads, edition, top, ask });
-    this.known = new Map(); // number of a head: its decoded parts, the least recently used first
+  constructor(part, { shape: [, perLayer, rows, columns], heads, edition, top }, ask) {
+    Object.assign(this, { part, perLayer, rows, columns, sent: heads, edition, top, ask });
+    this.known = new Map(); // number of a head: its decoded arrays, the least recently used first
     this.asked = new Set();
     this.thumbnails = new Map();
   }
@@ -17,35 +17,42 @@ class HeadStore {
     return Boolean(this.ask) || layer * this.perLayer + head in this.sent;
   }
 
+  // This head, or the first that is here.
+  orFirst(layer, head) {
+    if (this.canShow(layer, head)) return [layer, head];
+    const [first] = Object.keys(this.sent);
+    return [Math.floor(first / this.perLayer), first % this.perLayer];
+  }
+
   // {weights, queries, keys} of a head, or null if the kernel has to send it first.
   get(layer, head) {
     const number = layer * this.perLayer + head;
-    const parts = this.known.get(number) || this.decode(number);
-    if (!parts) {
+    const arrays = this.known.get(number) || this.decode(number);
+    if (!arrays) {
       this.question({ head: number });
       return null;
     }
-    this.keep(number, parts);
-    return parts;
+    this.keep(number, arrays);
+    return arrays;
   }
 
   // A head as positions in the colour scale, {values, rows, columns} of at most 48 x 48, or null.
   thumbnail(layer, head) {
     const number = layer * this.perLayer + head;
     if (!this.thumbnails.has(number) && !this.ask) {
-      const parts = this.decode(number);
-      if (parts) this.thumbnails.set(number, pooled(parts.weights, this.rows, this.columns, this.top));
+      const arrays = this.decode(number);
+      if (arrays) this.thumbnails.set(number, pooled(arrays.weights, this.rows, this.columns, this.top));
     }
     if (!this.thumbnails.has(number)) this.question({ thumbnails: true });
     return this.thumbnails.get(number) || null;
   }
 
   // What the kernel sends: true if it belongs to this tensor.
-  arrive({ edition, parts, ...question }, buffers) {
-    if (edition !== this.edition || !parts) return false;
+  arrive({ part, edition, arrays, ...question }, buffers) {
+    if (edition !== this.edition || !arrays) return false;
     this.asked.delete(JSON.stringify(question));
     if ("head" in question) {
-      this.keep(question.head, Object.fromEntries(parts.map((name, k) => [name, numbers(buffers[k])])));
+      this.keep(question.head, Object.fromEntries(arrays.map((name, k) => [name, numbers(buffers[k])])));
       return true;
     }
     const rows = Math.min(this.rows, THUMBNAIL);
@@ -62,9 +69,9 @@ class HeadStore {
     return sent && Object.fromEntries(Object.entries(sent).map(([name, values]) => [name, numbers(values)]));
   }
 
-  keep(number, parts) {
+  keep(number, arrays) {
     this.known.delete(number);
-    this.known.set(number, parts);
+    this.known.set(number, arrays);
     if (this.known.size > KEPT_AT_MOST) this.known.delete(this.known.keys().next().value);
   }
 
@@ -72,7 +79,7 @@ class HeadStore {
     const text = JSON.stringify(question);
     if (!this.ask || this.asked.has(text)) return;
     this.asked.add(text);
-    this.ask({ ...question, edition: this.edition });
+    this.ask({ ...question, part: this.part, edition: this.edition });
   }
 }
 

@@ -19,12 +19,12 @@ class LinksDrawing {
   constructor(view) {
     this.view = view;
     this.side = "row"; // the selected cell is shown with all links of its row, or of its column
-    const { rows, columns } = view;
-    this.pitch = pitchFor(Math.max(rows.length, columns.length), 340, 28);
-    const left = labelWidth(rows, 74);
-    const right = labelWidth(columns, 34);
+    const most = Math.max(view.most("row"), view.most("column"));
+    this.pitch = pitchFor(most, 340, 28);
+    const left = labelWidth(view.sides.row, 74, view.names.row);
+    const right = labelWidth(view.sides.column, 34, view.names.column);
     const above = 24;
-    const height = this.pitch * Math.max(rows.length, columns.length);
+    const height = this.pitch * most;
 
     this.others = shape("g", { class: "av-other-links" });
     this.chosen = shape("g");
@@ -42,8 +42,8 @@ class LinksDrawing {
     };
     this.rowAxis = new TokenAxis(view, "row", "", this.pitch, placeRow, (i) => this.choose("row", i));
     this.columnAxis = new TokenAxis(view, "column", "", this.pitch, placeColumn, (j) => this.choose("column", j));
-    const queries = element("span", { class: "av-query av-caption", text: "queries" });
-    const keys = element("span", { class: "av-key av-caption", text: "keys" });
+    const queries = element("span", { class: "av-query av-caption", text: view.names.row });
+    const keys = element("span", { class: "av-key av-caption", text: view.names.column });
     queries.style.cssText = `right:calc(100% - ${left - 6}px)`;
     keys.style.cssText = `left:${left + LINKS_WIDTH + 6}px`;
     this.node = element("div", { class: "av-links" },
@@ -111,7 +111,7 @@ class LinksDrawing {
   // Lines between these rows and columns where they are strong enough to be seen, the weakest first.
   lines(rows, columns, className) {
     const { view } = this;
-    const heads = view.drawn.map((head) => [head, view.store.get(view.state.layer, head)]).filter(([, parts]) => parts);
+    const heads = view.drawn.map((head) => [head, view.store.get(view.state.layer, head)]).filter(([, arrays]) => arrays);
     const seen = [];
     for (const i of rows) {
       if (!view.takesPart("row", i)) continue;

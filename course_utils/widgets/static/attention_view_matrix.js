@@ -39,10 +39,11 @@ class TokenAxis {
   }
 }
 
-// Room for the longest token, at least `least` CSS pixels.
-function labelWidth(tokens, least) {
-  const widths = tokens.slice(0, 600).map((token) => textWidth(visible(token), `bold ${FONT}`) + 12);
-  return Math.ceil(Math.min(LONGEST, Math.max(least, ...widths)));
+// Room for the longest token of some sides, at least `least` CSS pixels, and for the name of the axis.
+function labelWidth(sides, least, name = "") {
+  const widths = sides.flatMap((tokens) => tokens.slice(0, 600)).map((token) => textWidth(visible(token), `bold ${FONT}`) + 12);
+  const named = textWidth(name, "italic 13px system-ui, sans-serif") + 8;
+  return Math.ceil(Math.min(LONGEST, Math.max(least, named, ...widths)));
 }
 
 // Distance between two tokens: as large as fits `room`, no larger than `most`, no smaller than legible text needs
@@ -58,11 +59,12 @@ class MatrixDrawing {
   constructor(view) {
     this.view = view;
     const { rows, columns } = view;
-    const pitch = Math.min(pitchFor(rows.length, 285, 40), pitchFor(columns.length, 560, 40));
+    const [mostRows, mostColumns] = [view.most("row"), view.most("column")];
+    const pitch = Math.min(pitchFor(mostRows, 285, 40), pitchFor(mostColumns, 560, 40));
     Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
-    const left = labelWidth(rows, 74);
+    const left = labelWidth(view.sides.row, 74, `${view.names.row} ↓`);
     const slanted = pitch >= 20; // narrower columns need upright tokens
-    const above = Math.ceil(labelWidth(columns, 34) * (slanted ? 0.71 : 1)) + (slanted ? 14 : 8);
+    const above = Math.ceil(labelWidth(view.sides.column, 34) * (slanted ? 0.71 : 1)) + (slanted ? 14 : 8);
 
     this.canvas = element("canvas", { class: "av-cells" });
     this.marks = shape("g", { class: "av-aligned" });
@@ -90,9 +92,9 @@ class MatrixDrawing {
 
     const overhang = slanted ? Math.ceil(LONGEST * 0.71) : 0; // the last slanted token leans out to the right
     this.node = element("div", { class: "av-matrix" }, [
-      corner(left, above), this.board, ...this.rowAxis.nodes, ...this.columnAxis.nodes,
+      corner(view.names, left, above), this.board, ...this.rowAxis.nodes, ...this.columnAxis.nodes,
     ]);
-    this.node.style.cssText = `width:${left + this.width + overhang}px; height:${above + this.height + 4}px`;
+    this.node.style.cssText = `width:${left + mostColumns * pitch + overhang}px; height:${above + mostRows * pitch + 4}px`;
   }
 
   // The pointer chooses the cell below it. A slide show scales the page, so the board is measured as it is now.
@@ -105,8 +107,10 @@ class MatrixDrawing {
   }
 
   showHead() {
-    const { weights, rows, columns, top, alignment } = this.view;
+    const { weights, rows, columns, top, alignment, causal } = this.view;
     paintMatrix(this.canvas, weights, rows.length, columns.length, top);
+    this.board.classList.toggle("has-masked", causal);
+    if (causal) clearMasked(this.canvas);
     this.marks.replaceChildren(...alignment.flatMap(([i, j]) => this.outlines(i, j)));
     this.rowAxis.showSentences();
     this.columnAxis.showSentences();
@@ -164,13 +168,11 @@ class MatrixDrawing {
 
   legend() {
     const { view } = this;
-    return [this.scale(), ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.paddingKey(), view.hint("arrows move")];
+    return [this.scale(), ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.maskedKey(), ...view.paddingKey(), view.hint("arrows move")];
   }
 
   scale() {
-    const bar = element("canvas", { class: "av-ramp", "aria-hidden": "true" });
-    paintMatrix(bar, Float32Array.from({ length: 256 }, (_, k) => k), 1, 256, 255);
-    return scaleWithEnds(bar, this.view.top, "colour");
+    return scaleWithEnds(colourRamp("av-ramp"), this.view.top, "colour");
   }
 
   alignmentKey() {
@@ -181,13 +183,18 @@ class MatrixDrawing {
   }
 }
 
+// Of a causal matrix, let what lies below the canvas be seen after the diagonal.
+function clearMasked(canvas) {
+  const context = canvas.getContext("2d");
+  for (let row = 0; row < canvas.height; row++) context.clearRect(row + 1, row, canvas.width, 1);
+}
+
 // The names of the two axes, between them.
-function corner(left, above) {
-  const names = [
-    element("span", { class: "av-key", text: "keys →" }),
-    element("span", { class: "av-query", text: "queries ↓" }),
-  ];
-  const node = element("div", { class: "av-corner", "aria-hidden": "true" }, names);
+function corner(names, left, above) {
+  const node = element("div", { class: "av-corner", "aria-hidden": "true" }, [
+    element("span", { class: "av-key", text: `${names.column} →` }),
+    element("span", { class: "av-query", text: `${names.row} ↓` }),
+  ]);
   node.style.cssText = `width:${left - 6}px; height:${above - 6}px`;
   return node;
 }

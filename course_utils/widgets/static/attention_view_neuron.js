@@ -1,6 +1,5 @@
 // --- neuron -----------------------------------------------------------------------------------------------------
 
-const STRIP_WIDTH = 400;
 const STRIP_HEIGHT = 62;
 
 // How one weight is computed: the query and the key, their products, the sum over the root of d, and the softmax
@@ -8,7 +7,7 @@ const STRIP_HEIGHT = 62;
 class NeuronDrawing {
   constructor(view) {
     this.view = view;
-    this.width = view.state._content.width; // of queries and keys
+    this.width = view.width; // of queries and keys
     this.dimension = 0;
     this.side = "row";
     const choose = (i, j) => view.select(i, j);
@@ -16,15 +15,16 @@ class NeuronDrawing {
 
     this.queries = this.tokens("row", (i) => choose(i, cell()[1]));
     this.keys = this.tokens("column", (j) => choose(cell()[0], j));
-    this.strips = { query: strip("av-query"), key: strip("av-key"), product: strip("av-product") };
+    const steps = ["query", "key", "product"];
+    this.strips = Object.fromEntries(steps.map((name) => [name, strip(`av-strip av-${name}`, STRIP_HEIGHT)]));
     for (const { svg } of Object.values(this.strips)) answerPointer(svg, (event) => this.pointAt(event, svg), view.closing.signal);
-    this.names = Object.fromEntries(["query", "key", "product"].map((name) => [name, element("div", { class: "av-step" })]));
+    this.names = Object.fromEntries(steps.map((name) => [name, element("div", { class: "av-step" })]));
     this.one = element("div", { class: "av-one" });
     this.sum = element("div", { class: "av-sum" });
     this.share = element("div", { class: "av-sum" });
     this.answers = view.columns.map((_, j) => this.answer(j));
 
-    const pair = ["query", "key", "product"].flatMap((name) => [this.names[name], this.strips[name].svg]);
+    const pair = steps.flatMap((name) => [this.names[name], this.strips[name].svg]);
     const head = ["5. all keys", "score", "", "weight", ""].map((text) => element("span", { class: "av-where", text }));
     this.node = element("div", { class: "av-neuron" }, [
       element("div", { class: "av-asking" }, [element("span", { class: "av-query av-step", text: "queries" }), ...this.queries]),
@@ -54,18 +54,18 @@ class NeuronDrawing {
   }
 
   showHead() {
-    if (!this.view.parts) return;
-    const { queries, keys } = this.view.parts;
+    if (!this.view.arrays) return;
+    const { queries, keys } = this.view.arrays;
     const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     this.largest = Math.max(largest(queries), largest(keys));
   }
 
   showCell(cell) {
     const { view, width } = this;
-    if (!view.parts) return;
+    if (!view.arrays) return;
     const [row, column] = cell || [0, 0];
-    const query = view.parts.queries.subarray(row * width, (row + 1) * width);
-    const key = (j) => view.parts.keys.subarray(j * width, (j + 1) * width);
+    const query = view.arrays.queries.subarray(row * width, (row + 1) * width);
+    const key = (j) => view.arrays.keys.subarray(j * width, (j + 1) * width);
     const products = (j) => query.map((value, k) => value * key(j)[k]);
     const scores = view.columns.map((_, j) => products(j).reduce((sum, value) => sum + value, 0) / Math.sqrt(width));
     this.showAnswers(row, column, scores);
@@ -81,7 +81,7 @@ class NeuronDrawing {
     this.names.key.replaceChildren("2. key of ", token("columns", column));
     this.names.product.replaceChildren("3. query × key, number by number");
     const sum = scores[column] * Math.sqrt(width);
-    this.sum.replaceChildren(`4. sum ${signed(sum)} ÷ √${width} = score `, element("b", { text: signed(scores[column]) }));
+    this.sum.replaceChildren(`4. sum ${signed(sum, 3)} ÷ √${width} = score `, element("b", { text: signed(scores[column], 3) }));
     const weight = view.weight(row, column);
     this.share.replaceChildren("5. softmax over all keys = weight ", element("b", { text: readable(weight) }));
     this.queries.forEach((node, i) => node.classList.toggle("is-current", i === row));
@@ -101,7 +101,7 @@ class NeuronDrawing {
     this.answers.forEach(({ nodes, score, weight, scoreBar, weightBar }, j) => {
       const masked = isMasked(j);
       nodes.forEach((node) => node.classList.toggle("is-masked", masked));
-      score.textContent = masked ? "masked" : signed(scores[j]);
+      score.textContent = masked ? "masked" : signed(scores[j], 3);
       weight.textContent = readable(weights[j]);
       const half = masked ? 0 : (50 * scores[j]) / largest;
       scoreBar.style.cssText = `left:${50 + Math.min(0, half)}%; width:${Math.abs(half)}%`;
@@ -125,42 +125,12 @@ class NeuronDrawing {
     if (!now) return;
     for (const one of Object.values(this.strips)) one.point(k, this.width);
     this.one.replaceChildren(
-      `number ${k}: `, element("span", { class: "av-query", text: signed(now.query[k]) }), " × ",
-      element("span", { class: "av-key", text: signed(now.key[k]) }), " = ", element("b", { text: signed(now.product[k]) }),
+      `number ${k}: `, element("span", { class: "av-query", text: signed(now.query[k], 3) }), " × ",
+      element("span", { class: "av-key", text: signed(now.key[k], 3) }), " = ", element("b", { text: signed(now.product[k], 3) }),
     );
   }
 
   legend() {
     return [...this.view.paddingKey(), this.view.hint("↑ ↓ query", "← → key", ", . number")];
   }
-}
-
-// Numbers as bars above and below a line.
-function strip(className) {
-  const svg = shape("svg", {
-    class: `av-strip ${className}`, width: STRIP_WIDTH, height: STRIP_HEIGHT, preserveAspectRatio: "none", "aria-hidden": "true",
-  });
-  const marker = shape("rect", { class: "av-strip-marker", y: 0, height: STRIP_HEIGHT });
-  const bars = shape("path", { class: "av-strip-bars" });
-  const zero = shape("path", { class: "av-strip-zero", d: `M0,${STRIP_HEIGHT / 2} H${STRIP_WIDTH}` });
-  svg.append(marker, bars, zero);
-  return {
-    svg,
-    show(values, largest) {
-      const step = STRIP_WIDTH / values.length;
-      const bar = (value, k) => {
-        const height = (-value / largest) * (STRIP_HEIGHT / 2 - 1);
-        return `M${(k * step + step * 0.15).toFixed(2)},${STRIP_HEIGHT / 2}h${(step * 0.7).toFixed(2)}v${height.toFixed(2)}h${(-step * 0.7).toFixed(2)}z`;
-      };
-      bars.setAttribute("d", Array.from(values, bar).join(""));
-    },
-    point(k, count) {
-      marker.setAttribute("x", (k * STRIP_WIDTH) / count);
-      marker.setAttribute("width", STRIP_WIDTH / count);
-    },
-  };
-}
-
-function signed(value) {
-  return value.toFixed(3).replace("-", "−");
 }

@@ -264,11 +264,6 @@ class DecodingTree extends CourseWidget {
   }
 }
 
-// Two decimals, with a minus as wide as a plus.
-function signed(value) {
-  return value.toFixed(2).replace("-0.00", "0.00").replace("-", "−");
-}
-
 // The log-probability and the length penalty that the score is made of.
 function division({ log_prob: logProb, score }) {
   return `${signed(logProb)} / ${(score ? logProb / score : 1).toFixed(2)}`;

@@ -106,7 +106,7 @@ class MaskExplorer extends CourseWidget {
     const { signal } = this.closing;
     this.select = element("select", {}, Object.keys(PATTERNS).map((text) => element("option", { text })));
     this.select.addEventListener("change", () => this.choose({ pattern: this.select.value }), { signal });
-    this.sliders = { length: this.slider("length", 4), window: this.slider("window", 0), stride: this.slider("stride", 1) };
+    this.sliders = { length: this.size("length", 4), window: this.size("window", 0), stride: this.size("stride", 1) };
 
     this.seen = shape("path", { class: "me-seen" });
     this.ticks = shape("g", { class: "me-ticks" });
@@ -148,11 +148,8 @@ class MaskExplorer extends CourseWidget {
   }
 
   // A slider for the trait `name`; what it is called depends on the pattern.
-  slider(name, min) {
-    const input = element("input", { type: "range", min });
-    const [label, value] = [element("span"), element("span", { class: "me-value" })];
-    input.addEventListener("input", () => this.choose({ [name]: Number(input.value) }), { signal: this.closing.signal });
-    const node = element("label", { class: "me-control" }, [label, input, value]);
+  size(name, min) {
+    const { input, label, value, node } = this.slider("me-control", name, { min }, (number) => this.choose({ [name]: number }));
     const show = (number, max, called) => {
       input.max = Math.max(max, number);
       input.value = number;

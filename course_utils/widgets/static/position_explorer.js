@@ -196,8 +196,8 @@ class PositionExplorer extends CourseWidget {
   showPair() {
     const { kind, pair: [query, key] } = this.state;
     const name = KINDS[kind].product;
-    const product = decimals(this.product(query, key));
-    const itself = decimals(this.product(query, query));
+    const product = signed(this.product(query, key), 3);
+    const itself = signed(this.product(query, query), 3);
     this.readout.replaceChildren(
       element("span", { class: "pe-query", text: `query ${query}` }), " · ",
       element("span", { class: "pe-key", text: `key ${key}` }), ` · ${Math.abs(key - query)} apart · ${name} `,
@@ -285,12 +285,9 @@ function panel(name) {
 
 // Paint numbers from `low` to `high`, and their scale below.
 function paint({ canvas, caption, under }, values, columns, [low, high], words) {
-  const span = high - low || 1;
-  paintMatrix(canvas, values.map((value) => value - low), values.length / columns, columns, span);
+  paintMatrix(canvas, values, values.length / columns, columns, high, low);
   caption.textContent = words;
-  const ramp = element("canvas", { class: "pe-ramp" });
-  paintMatrix(ramp, Float32Array.from({ length: 256 }, (_, k) => k), 1, 256, 256);
-  under.replaceChildren(`${short(low)} `, ramp, ` ${short(high)}`);
+  under.replaceChildren(`${short(low)} `, colourRamp("pe-ramp"), ` ${short(high)}`);
 }
 
 // Where a row lies: at least three pixels of it are seen.
@@ -331,10 +328,6 @@ function columnLabels(className, letter, position, columns, width, first = 0) {
       .map((column) => label("", column + first, at(column), HEIGHT + 18)),
     ...marked,
   ];
-}
-
-function decimals(value) {
-  return value.toFixed(3).replace("-0.000", "0.000").replace("-", "−");
 }
 
 // Three digits, for the ends of a scale; one where there is no room for more.

@@ -38,8 +38,9 @@ class SoftmaxLab extends CourseWidget {
 
   build() {
     const { labels, title } = this.state;
-    this.widthSlider = this.slider("width d", 0, 10, 1, (power) => this.choose({ width: 2 ** power }));
-    this.temperatureSlider = this.slider("temperature", -1, 1, 0.1, (power) => {
+    const slider = (name, range, answer) => this.slider("sl-slider", name, { ...range, "aria-label": name }, answer);
+    this.widthSlider = slider("width d", { min: 0, max: 10 }, (power) => this.choose({ width: 2 ** power }));
+    this.temperatureSlider = slider("temperature", { min: -1, max: 1, step: 0.1 }, (power) => {
       this.choose({ temperature: Number((10 ** power).toPrecision(2)) });
     });
     this.box = element("input", { type: "checkbox" });
@@ -66,14 +67,6 @@ class SoftmaxLab extends CourseWidget {
       ])]),
       element("div", { class: "sl-meters", role: "status" }, [this.entropy.node, this.gradient.node]),
     );
-  }
-
-  // A slider with its name and its value written beside it.
-  slider(name, min, max, step, answer) {
-    const input = element("input", { type: "range", min, max, step, "aria-label": name });
-    const value = element("span", { class: "sl-value" });
-    input.addEventListener("input", () => answer(Number(input.value)), { signal: this.closing.signal });
-    return { input, value, node: element("label", { class: "sl-slider" }, [`${name} `, input, value]) };
   }
 
   // One key: its name, its score as a bar under a slider, what goes into the softmax, and its weight as a bar.
@@ -119,10 +112,10 @@ class SoftmaxLab extends CourseWidget {
     this.rows.forEach((row, k) => {
       const { slider, scoreBar } = row;
       Object.assign(slider, { min: -this.range, max: this.range, value: scores[k] });
-      slider.setAttribute("aria-valuetext", `${signed(scores[k])}, weight ${small(weights[k])}`);
+      slider.setAttribute("aria-valuetext", `${signed(scores[k])}, weight ${narrow(weights[k])}`);
       row.score.textContent = signed(scores[k]);
       row.input.textContent = signed(inputs[k]);
-      row.weight.textContent = small(weights[k]);
+      row.weight.textContent = narrow(weights[k]);
       const share = (50 * scores[k]) / this.range;
       scoreBar.style.cssText = `left:${50 + Math.min(0, share)}%; width:${Math.abs(share)}%`;
       row.weightBar.style.width = `${100 * weights[k]}%`;
@@ -130,7 +123,7 @@ class SoftmaxLab extends CourseWidget {
     const most = Math.log2(scores.length);
     this.entropy.set(most ? entropy / most : 0, `${entropy.toFixed(2)} bits of ${most.toFixed(2)}`,
       `as if ${(2 ** entropy).toFixed(1)} of ${scores.length} keys shared it evenly`);
-    this.gradient.set(gradient / 0.5, small(gradient), "norm of the softmax's Jacobian; at most 0.5");
+    this.gradient.set(gradient / 0.5, narrow(gradient), "norm of the softmax's Jacobian; at most 0.5");
   }
 }
 
@@ -147,14 +140,4 @@ function meter(name) {
     meaning.textContent = says;
   };
   return { node, set };
-}
-
-// Two decimals and a minus sign as wide as a plus.
-function signed(value) {
-  return value.toFixed(2).replace("-0.00", "0.00").replace("-", "−");
-}
-
-// Three decimals; two significant digits for what would otherwise look like zero.
-function small(value) {
-  return value && value < 0.0005 ? value.toExponential(1) : value.toFixed(3);
 }

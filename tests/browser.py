@@ -1,0 +1,151 @@
+"""What the tests of widgets in a browser share; the fixtures are in conftest.py."""
+
+import json
+import re
+from pathlib import Path
+
+import axe_playwright_python
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+from playwright.sync_api import TimeoutError as NotYet
+from synthetic import code, lesson, text
+from test_slides import open_deck
+
+from course_utils.slides import deck
+from course_utils.widgets import strip_widget_state
+from course_utils.widgets.base import javascript, stylesheet
+
+# a page that hears which keys a widget lets through
+HEARD = "<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>"
+DARK = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
+SMALLEST_CONTRAST = 4.5  # WCAG 2.1, level AA, for text of ordinary size
+
+
+# --- one widget by itself ---
+
+
+def mounted(show, name, files, state, ask="undefined"):
+    """A page with one widget that can be reached as ``shown``; what it tells is kept in ``told``."""
+    page = show(f"<style>{stylesheet(files)}</style><main></main>")
+    page.add_script_tag(content=f"""{javascript(files)}
+      var told = [], asked = [], state = {json.dumps(state)};
+      var shown = new {name}(document.querySelector("main"), state, (changes) => told.push(changes), {ask});""")
+    return page
+
+
+def destroyed(page, keys):
+    """Destroy ``shown``; its old nodes must be gone, and what they still tell is returned."""
+    page.evaluate("nodes = [...document.querySelectorAll('main *')]; shown.destroy(); told = []")
+    assert page.locator("main").inner_html() == ""
+    page.evaluate("""(keys) => {
+      for (const node of nodes) {
+        for (const key of keys) node.dispatchEvent(new KeyboardEvent("keydown", { key }));
+        for (const type of ["input", "change", "click", "pointerdown"]) node.dispatchEvent(new PointerEvent(type));
+      }
+    }""", keys)
+    return page.evaluate("told")
+
+
+def milliseconds(page, act):
+    """The shortest of fifteen times, in order, that the JavaScript ``act(k)`` takes until the page is laid out.
+
+    The shortest, because the machine may be busy with something else.
+    """
+    times = page.evaluate("""(act) => [...Array(15).keys()].map((k) => {
+      const start = performance.now();
+      window.act(k + 1);
+      document.body.getBoundingClientRect();  // lay the page out now
+      return performance.now() - start;
+    })""".replace("window.act", f"({act})"))
+    return min(times)
+
+
+def press(selector, key):
+    """JavaScript that presses a key on an element, for `milliseconds`; ``key`` is an expression of ``k``."""
+    return f"""(k) => document.querySelector("{selector}")
+      .dispatchEvent(new KeyboardEvent("keydown", {{ key: {key}, bubbles: true }}))"""
+
+
+# --- for everyone ---
+
+
+def serious(page, selector):
+    """What axe-core finds that is serious or critical."""
+    page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
+    found = page.evaluate("(selector) => axe.run(selector)", selector)["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
+
+
+def contrasts(page, selector):
+    """Of every element with text: ``[contrast with its paper, text, paper]`` (WCAG 2.1), without disabled buttons."""
+    return page.locator(selector).evaluate("""(root) => {
+      const light = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
+          .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const paper = (node) => {
+        const colour = getComputedStyle(node).backgroundColor;
+        return colour === "rgba(0, 0, 0, 0)" ? paper(node.parentElement) : colour;
+      };
+      const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      return [...root.querySelectorAll("*")]
+        .filter((node) => [...node.childNodes, ...(node.matches("[type=text]") ? [{ nodeType: 3, data: "x" }] : [])]
+          .some((child) => child.nodeType === 3 && child.data.trim()))
+        .filter((node) => !node.closest("[aria-disabled=true]"))
+        .map((node) => {
+          const style = getComputedStyle(node);
+          const ink = node.matches("text") ? style.fill : style.color;
+          return [ratio(light(ink), light(paper(node))), node.textContent, paper(node)];
+        });
+    }""")
+
+
+# --- slides ---
+
+
+def open_slides(page, folder, *widgets):
+    """Open a deck: a slide before, one for each widget, one after. Slide number 1 is the first widget."""
+    notebook = lesson(folder)
+    notebook.cells = [text("slide", "## Before")]
+    for widget in widgets:
+        notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
+    notebook.cells.append(text("slide", "## After"))
+    open_deck(page, deck(notebook, folder), folder)
+
+
+# --- JupyterLab and Notebook ---
+
+
+def save(folder, name, cells, notary=None):
+    """Write a notebook, without widget state as the course does; signed, if there is a notary."""
+    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = nbformat.from_dict(strip_widget_state(new_notebook(cells=cells, metadata=metadata)))
+    nbformat.write(notebook, folder / name)
+    if notary:
+        notary.sign(nbformat.read(folder / name, 4))
+
+
+def open_live(page, jupyter, app, name, sources):
+    """Open a new notebook with these cells and wait for its kernel; returns errors that are not the widgets' own."""
+    address, folder, _ = jupyter
+    save(folder, name, [new_code_cell(source) for source in sources])
+    page.goto(f"{address}/{app}/{name}")
+    page.mouse.move(1, 1)  # the first event of all has no movement
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+    return list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
+
+
+def run(page, number):
+    """Run the cell of this number and wait until it has been run."""
+    cell = page.locator(".jp-CodeCell").nth(number)
+    for _ in range(6):  # a front end that is still starting may not listen to the first key
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        try:
+            cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]")).wait_for(timeout=5000)
+            break
+        except NotYet:
+            continue
+    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(timeout=90_000)
+    return cell

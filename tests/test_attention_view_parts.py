@@ -1,0 +1,229 @@
+"""The Python side of the attention view with three attentions: of an encoder, of a decoder, and between them."""
+
+import io
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+import traitlets
+from PIL import Image
+from test_attention_view import exported, softmax
+
+from course_utils.transformer import Config, Transformer
+from course_utils.widgets import AttentionView
+
+SOURCE = ("the", "agreement", "was", "signed", ".")
+TARGET = ("l'", "accord", "est", "signé")
+INPUTS = ("<bos>", *TARGET[:-1])
+
+
+class Three(NamedTuple):
+    encoder: torch.Tensor
+    decoder: torch.Tensor
+    cross: torch.Tensor
+
+
+def three(layers=2, heads=3, n=4, m=5):
+    causal = torch.ones(n, n, dtype=torch.bool).tril()
+    scores = torch.randn(layers, heads, n, n, generator=torch.Generator().manual_seed(5))
+    return Three(softmax(layers, heads, m, m, seed=1), scores.masked_fill(~causal, -torch.inf).softmax(-1),
+                 softmax(layers, heads, n, m, seed=2))  # fmt: skip
+
+
+def view(**changes):
+    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)], **changes})
+
+
+def test_every_part_has_its_own_tokens():
+    shown = view(inputs=INPUTS)
+    assert shown.part == "cross"
+    for part, rows, columns, links in [("encoder", SOURCE, SOURCE, ()), ("decoder", TARGET, INPUTS, ()),
+                                       ("cross", TARGET, SOURCE, ((1, 1),))]:  # fmt: skip
+        shown.part = part
+        assert (shown.rows, shown.columns, shown.alignment) == (rows, columns, links)
+        np.testing.assert_array_equal(shown.weights, getattr(three(), part).numpy())
+    assert view(part="decoder").columns == TARGET
+    assert repr(view(part="encoder")) == "AttentionView(part='encoder', layers=2, heads=3, queries=5, keys=5)"
+
+
+@pytest.mark.parametrize("convert", [Three._asdict, lambda w: Three(*(part[None] for part in w)),
+                                     lambda w: {name: tuple(layer[None] for layer in part)
+                                                for name, part in w._asdict().items()}],
+                         ids=["mapping", "batch of one", "as transformers returns them"])  # fmt: skip
+def test_takes_what_models_return(convert):
+    shown = view(weights=convert(three()), part="encoder")
+    np.testing.assert_array_equal(shown.weights, three().encoder.numpy())
+
+
+def test_of_a_batch_one_example():
+    batch = Three(*(torch.stack([one, other]) for one, other in zip(three(), three(), strict=True)))
+    batch.cross[1] = three().cross.flip(-1)
+    np.testing.assert_array_equal(view(weights=batch, batch=1).weights, batch.cross[1].numpy())
+    with pytest.raises(ValueError, match="encoder: the batch axis of the weights has 2 examples, .* batch=1"):
+        view(weights=batch)
+
+
+def test_takes_what_the_course_s_transformer_returns():
+    torch.manual_seed(0)
+    model = Transformer(9, 7, Config(d_model=8, n_heads=2, n_layers=3, d_ff=8)).eval()
+    with torch.no_grad():
+        weights = model.attentions(torch.tensor([[4, 5, 6, 7, 8]]), torch.tensor([[1, 4, 5, 6]]))
+    shown = view(weights=weights)
+    np.testing.assert_array_equal(shown.weights, weights.cross[0].numpy())
+    assert {part: content["causal"] for part, content in shown._content.items()} == {
+        "encoder": False, "decoder": True, "cross": False}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"weights": {"encoder": 1, "cross": 2}}, "weights have the parts encoder, cross; expected encoder, decoder"),
+    ({"weights": {}}, "weights have the parts nothing"),
+    ({"columns": None}, "rows are the target's tokens and columns the source's; no columns were given"),
+    ({"columns": SOURCE[:4]}, r"encoder: 4 tokens in columns, but the weights have 5 row \(query\)s"),
+    ({"rows": TARGET[:3]}, r"decoder: 3 tokens in rows, but the weights have 4 row \(query\)s"),
+    ({"inputs": ["<bos>", *TARGET]}, r"decoder: 5 tokens in inputs, but the weights have 4 column \(key\)s"),
+    ({"weights": three()._replace(cross=softmax(2, 3, 4, 6))}, r"cross: 5 tokens in columns, .* have 6 column"),
+    ({"weights": three()._replace(encoder=softmax(5))}, r"encoder: weights have 1 axes, shape \(5,\)"),
+    ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
+    ({"padding": [True] * 4}, r"encoder: padding has 4 entries, but there are 5 columns"),
+    ({"segments": [0] * 5}, "segments belong to one attention, but three were given"),
+    ({"queries": softmax(4, 2)}, "queries belong to one attention"),
+    ({"weights": three().cross, "inputs": INPUTS}, "inputs are the keys of a decoder's self-attention, but one"),
+])  # fmt: skip
+def test_bad_input_names_the_part_and_both_sizes(changes, message):
+    with pytest.raises(ValueError, match=message):
+        view(**changes)
+
+
+@pytest.mark.parametrize(("weights", "there"), [(three(), "encoder, decoder, cross"),
+                                                (three().cross, "one attention only")])  # fmt: skip
+def test_a_part_that_does_not_exist(weights, there):
+    with pytest.raises(traitlets.TraitError, match=f"part is 'memory'; this view has {there}"):
+        view(weights=weights, part="memory")
+    shown = view(weights=weights)
+    with pytest.raises(traitlets.TraitError, match=there):
+        shown.part = "memory"
+    assert shown.part == ("cross" if there.startswith("encoder") else "")
+
+
+def test_a_cell_must_be_in_the_part():
+    with pytest.raises(traitlets.TraitError, match="row is 4, but there are 4"):
+        view(cell=(4, 0))
+    assert view(cell=(4, 0), part="encoder").cell == (4, 0)
+
+
+def test_another_part_keeps_the_query_and_observers_hear_it():
+    shown, seen = view(cell=(3, 3), layer=1, head=2), []
+    shown.observe(lambda change: seen.append((change.name, change.new)), ["part", "cell", "layer", "head"])
+    shown.part = "decoder"
+    assert shown.cell == (3, three().decoder[1, 2, 3].argmax()) != view(part="decoder", layer=1, head=2).cell
+    shown.part = "encoder"  # other queries: the cell that a new view would select
+    assert shown.cell == view(part="encoder", layer=1, head=2).cell
+    assert [name for name, _ in seen] == ["cell", "part", "cell", "part"]  # who hears of the part finds its cell
+    shown.part, shown.cell = "cross", (2, 2)
+    assert (shown.cell, shown.layer, shown.head) == ((2, 2), 1, 2)
+    shown.cell, shown.part = None, "decoder"
+    assert shown.cell == view(part="decoder", layer=1, head=2).cell
+
+
+def test_the_front_end_sends_a_part_with_its_cell():
+    shown = view(cell=(3, 4))
+    shown.set_state({"part": "encoder", "cell": list(shown._content["encoder"]["cell"])})
+    assert (shown.part, shown.cell) == ("encoder", shown._content["encoder"]["cell"])
+
+
+def test_a_part_with_fewer_layers_and_heads():
+    weights = three()._replace(decoder=three(1, 2).decoder)
+    shown = view(weights=weights, layer=1, head=2, heads=[1, 2])
+    shown.part = "decoder"
+    assert (shown.layer, shown.head, shown.heads) == (0, 0, [])
+    assert shown.cell[0] == view(weights=weights, layer=1, head=2).cell[0]
+
+
+def test_new_weights_in_place():
+    shown = view(part="decoder", inputs=INPUTS, layer=1)
+    other = three()._replace(decoder=three(2, 3).decoder.flip(1))
+    shown.weights = other
+    np.testing.assert_array_equal(shown.weights, other.decoder.numpy())
+    assert (shown.part, shown.columns, shown.layer) == ("decoder", INPUTS, 1)
+    assert shown._content["cross"]["alignment"] == [[1, 1]]
+    shown.set_weights(three(n=2, m=3), rows=["a", "b"], columns=["x", "y", "z"])
+    assert (shown.part, shown.columns) == ("decoder", ("a", "b"))
+    shown.set_weights(softmax(2, 2), rows=["a", "b"])
+    assert (shown.part, shown.columns) == ("", ("a", "b"))
+    shown.set_weights(three(n=2, m=3), columns=["x", "y", "z"])
+    assert (shown.part, shown.rows, shown.columns) == ("cross", ("a", "b"), ("x", "y", "z"))
+
+
+# --- masked ---
+
+
+@pytest.mark.parametrize(("weights", "causal"), [
+    (three().decoder, True), (three().encoder[:, :, :4, :4], False), (np.eye(4), False), (np.ones((4, 4)) / 4, False),
+    (np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None], True), (np.triu(np.ones((4, 4))), False),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*do not sum to one")
+def test_a_causal_mask_is_recognised(weights, causal):
+    assert AttentionView(weights, TARGET)._content[""]["causal"] is causal
+    assert AttentionView(weights, TARGET, list("wxyz"))._content[""]["causal"] is False  # cross-attention
+
+
+def test_one_key_too_far_is_not_causal():
+    weights = three().decoder.clone()
+    weights[1, 2, 0] = torch.tensor([0.9, 0.1, 0, 0])
+    assert view(weights=three()._replace(decoder=weights))._content["decoder"]["causal"] is False
+
+
+def test_the_still_picture_leaves_masked_cells_white():
+    def light(shown):
+        pixels = np.array(Image.open(io.BytesIO(shown._still())).convert("RGB")).astype(int)
+        return (abs(pixels - [241, 242, 245]) < 3).all(axis=2).sum()
+
+    assert light(view(part="decoder")) == pytest.approx(6 * 26 * 26, rel=0.02)
+    assert light(view()) < 100  # edges of letters
+
+
+def test_padding_of_the_source_is_that_of_encoder_and_cross():
+    content = view(padding=[0, 0, 0, 0, 1])._content
+    assert {part: one["padding"] for part, one in content.items()} == {
+        "encoder": [[4], [4]], "decoder": [[], []], "cross": [[], [4]]}  # fmt: skip
+
+
+# --- what leaves the kernel ---
+
+
+def test_live_a_head_of_each_part_is_sent_and_others_wait(monkeypatch):
+    shown, sent = view(layer=1, head=1), []
+    content = shown.get_state("_content")["_content"]
+    assert {part: list(one["heads"]) for part, one in content.items()} == dict.fromkeys(Three._fields, ["4"])
+    monkeypatch.setattr(shown, "send", lambda content, buffers: sent.append((content, buffers)))
+    for part in Three._fields:
+        shown._handle_custom_msg({"head": 2, "part": part, "edition": 0}, [])
+        answer, buffers = sent.pop()
+        assert answer == {"head": 2, "part": part, "edition": 0, "arrays": ["weights"]}
+        np.testing.assert_array_equal(np.frombuffer(buffers[0], "<f4"), getattr(three(), part)[0, 2].numpy().ravel())
+    shown._handle_custom_msg({"head": 2, "part": "", "edition": 0}, [])
+    assert sent == []
+
+
+def test_an_exported_page_holds_all_three():
+    state = exported(view(part="encoder"))
+    assert state["part"] == "encoder"
+    assert {part: sorted(one["heads"]) for part, one in state["_content"].items()} == dict.fromkeys(
+        Three._fields, [str(k) for k in range(6)])
+
+
+def test_the_parts_share_the_room_of_a_page(monkeypatch):
+    from course_utils.widgets import attention_view
+
+    monkeypatch.setattr(attention_view, "EXPORTED_AT_MOST", 3 * 20 * 3)
+    content = exported(view(layer=1))["_content"]
+    assert sorted(content["cross"]["heads"]) == ["3", "4", "5"]
+    assert sorted(content["encoder"]["heads"]) == ["3", "4"]
+    assert "2 of 6 heads, the nearest to layer 1, head 0: 150 weights are more than the 60" in content["encoder"]["cut"]
+
+
+def test_in_words_it_says_which_attention():
+    data, _ = view(part="decoder", title="One")._repr_mimebundle_()
+    assert data["text/plain"].startswith("One: decoder self-attention weights, layer 0, head 0, 4 queries by 4 keys")
+    assert "\nl' → l' 1.000" in data["text/plain"]
