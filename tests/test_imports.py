@@ -25,6 +25,7 @@ ALLOWED = {
     "seq2seq": {"attention", "data.text"},
     "slides": {"notebooks"},
     "training": {"data.text", "plotting"},
+    "transformer": {"attention", "data.text"},
     "widgets": {"plotting"},
 }
 OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}

@@ -1,0 +1,28 @@
+"""The script behind lesson 04's two loss curves, in miniature."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+FIGURES = Path(__file__).resolve().parents[1] / "figures"
+sys.path.insert(0, str(FIGURES))
+two_processes = importlib.import_module("two_processes")
+
+
+def test_two_processes_give_the_losses_of_one(tmp_path):
+    """The same batches, cut in half: what differs is the order of the sums."""
+    two_processes.main(["--steps", "8", "--out", str(tmp_path / "curves.json")])
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    assert len(curves["1"]) == 8
+    assert curves["1"][-1] < curves["1"][0] - 0.5
+    assert curves["2"] == pytest.approx(curves["1"], abs=1e-4)
+
+
+def test_the_committed_curves_begin_where_the_script_begins():
+    committed = json.loads((FIGURES / "two_processes.json").read_text())
+    assert len(committed["1"]) == len(committed["2"]) == 150
+    assert committed["2"] == pytest.approx(committed["1"], abs=0.01)
+    assert committed["1"][0] == pytest.approx(two_processes.launch(1, 1)[0], abs=1e-3)
