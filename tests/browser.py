@@ -126,12 +126,16 @@ def save(folder, name, cells, notary=None):
         notary.sign(nbformat.read(folder / name, 4))
 
 
+def visit(page, jupyter, app, name):
+    """Open a notebook of the server's folder; without ``reset``, JupyterLab would open those of earlier tests, too."""
+    page.goto(f"{jupyter[0]}/{app}/{name}{'?reset' if app.startswith('lab') else ''}")
+    page.mouse.move(1, 1)  # the first event of all has no movement
+
+
 def open_live(page, jupyter, app, name, sources):
     """Open a new notebook with these cells and wait for its kernel; returns errors that are not the widgets' own."""
-    address, folder, _ = jupyter
-    save(folder, name, [new_code_cell(source) for source in sources])
-    page.goto(f"{address}/{app}/{name}")
-    page.mouse.move(1, 1)  # the first event of all has no movement
+    save(jupyter[1], name, [new_code_cell(source) for source in sources])
+    visit(page, jupyter, app, name)
     page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
     return list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
 

@@ -6,7 +6,7 @@ import re
 import matplotlib
 import numpy as np
 import pytest
-from browser import destroyed, milliseconds, mounted, open_live, press, run, save, serious
+from browser import destroyed, milliseconds, mounted, open_live, press, run, save, serious, visit
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
@@ -650,13 +650,12 @@ def test_live(jupyter, browser_page, app):
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_reopened_without_running(jupyter, browser_page, trusted):
-    address, folder, notary = jupyter
+    _, folder, notary = jupyter
     output = new_output("execute_result", data=view()._repr_mimebundle_()[0], execution_count=1)
     name = f"reopened-{trusted}.ipynb"
     save(folder, name, [new_code_cell("view", outputs=[output], execution_count=1)], notary if trusted else None)
     page = browser_page
-    page.goto(f"{address}/lab/tree/{name}")
-    page.mouse.move(1, 1)
+    visit(page, jupyter, "lab/tree", name)
     area = page.locator(".jp-OutputArea-output")
     area.wait_for(timeout=60_000)
     if trusted:

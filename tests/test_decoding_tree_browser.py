@@ -15,6 +15,7 @@ from browser import (
     press,
     run,
     save,
+    visit,
 )
 from nbformat.v4 import new_code_cell, new_output
 from test_decoding_tree import NODES, tree
@@ -443,12 +444,12 @@ def test_live(jupyter, browser_page, app):
 
 
 def test_reopened_without_running(jupyter, browser_page):
-    address, folder, notary = jupyter
+    _, folder, notary = jupyter
     output = new_output("execute_result", data=DecodingTree(tree())._repr_mimebundle_()[0], execution_count=1)
     cells = [new_code_cell("view", outputs=[output], execution_count=1)]
     save(folder, "reopened-tree.ipynb", cells, notary)
     page = browser_page
-    page.goto(f"{address}/lab/tree/reopened-tree.ipynb")
+    visit(page, jupyter, "lab/tree", "reopened-tree.ipynb")
     page.locator(".decoding-tree").wait_for(timeout=60_000)
     page.locator(".dt-stage").press("Home")
     assert page.locator(".dt-count").inner_text() == "step 0 of 4"

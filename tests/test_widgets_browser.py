@@ -15,6 +15,7 @@ from browser import (
     run,
     save,
     serious,
+    visit,
 )
 from nbformat.v4 import new_code_cell, new_output
 from test_slides import OUTSIDE
@@ -504,11 +505,10 @@ def test_live(jupyter, browser_page, app):
 
 
 def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):
-    address, folder, _ = jupyter
     outputs = [new_output("display_data", data=widget._repr_mimebundle_()[0]) for widget in widgets().values()]
-    save(folder, "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])
+    save(jupyter[1], "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])
     page = browser_page
-    page.goto(f"{address}/lab/tree/untrusted.ipynb")
+    visit(page, jupyter, "lab/tree", "untrusted.ipynb")
     page.locator("summary", has_text="Scores.").click(timeout=60_000)
     assert page.get_by_text("✗ No. Scores go in.").is_visible()
     assert page.locator(".jp-OutputArea-output img").bounding_box()["width"] > 100
