@@ -149,7 +149,7 @@ class LocationScore(Score):
         """The keys are counted, never read."""
         n_keys, max_len = keys.size(-2), self.W.out_features
         if n_keys > max_len:
-            raise ValueError(f"{n_keys} keys, but this score has {max_len} positions; make it with more. In a Seq2Seq: "
+            raise ValueError(f"{n_keys} keys, but this score has {max_len} positions. In a Seq2Seq, before training: "
                              f"model.decoder.score = LocationScore(d_model, d_model, max_len={n_keys}).")
         return self.W(query)[..., :n_keys]
 

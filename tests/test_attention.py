@@ -161,7 +161,7 @@ def test_a_mask_that_is_not_boolean_is_refused(dtype):
 
 def test_location_refuses_more_keys_than_positions():
     query, keys, _ = make_inputs(SIZES)
-    with pytest.raises(ValueError, match="5 keys, but this score has 4 positions; make it with more.*max_len=5"):
+    with pytest.raises(ValueError, match="5 keys, but this score has 4 positions.*max_len=5"):
         LocationScore(SIZES.d_query, SIZES.d_key, max_len=4)(query, keys)
 
 
