@@ -160,7 +160,7 @@ SCORES = {"additive": AdditiveScore, "dot": DotScore, "general": GeneralScore, "
 
 # --- several heads -------------------------------------------------------------------------------------------
 
-def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
+def causal_mask(n_queries: int, n_keys: int | None = None, device=None) -> Tensor:
     """Nobody looks ahead: boolean ``(T_q, T_k)``, in which a query may attend to keys up to its own position.
 
     By default as many keys as queries. With more (a cache), the last query sees the last key; fewer are a
@@ -170,7 +170,7 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> Tensor:
     if n_keys < n_queries:
         raise ValueError(f"{n_queries} queries and {n_keys} keys: the first {n_queries - n_keys} would see nothing. "
                          "Give at least as many keys as queries.")
-    return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(n_keys - n_queries)
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
 class MultiHeadAttention(nn.Module):
@@ -227,10 +227,10 @@ class MultiHeadAttention(nn.Module):
             ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout, or ``None``.
         """
         k, v = self.project_keys(query if keys is None else keys, values)
-        return self.compare(query, k, v, mask, bias, need_weights)
+        return self.attend(query, k, v, mask, bias, need_weights)
 
-    def compare(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
-                bias: Tensor | None = None, need_weights: bool = True):
+    def attend(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
+               bias: Tensor | None = None, need_weights: bool = True):
         """`forward` on keys and values that `project_keys` has made before."""
         q = self.split(self.W_q(query))
         if self.rotary:

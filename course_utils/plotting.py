@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-QUERY, KEY, VALUE = "#7B3FA0", "#B85C00", "#1F6FB2"
+QUERY, KEY, VALUE = "#6A1FB8", "#B85C00", "#1F6FB2"
 INK, MUTED, PAPER = "#1F2430", "#6B7280", "#FFFFFF"
 GOOD, BAD = "#1B7F5C", "#B3261E"
 LINES = (INK, GOOD, BAD, "#0E7490", "#8A6100", MUTED)        # not the colours of query, key and value

@@ -123,10 +123,10 @@ class DecoderLayer(nn.Module):
         entered = own.enter(x)
         past = past.append(*self.self_attention.project_keys(entered))
         n_queries, n_keys = x.size(1), past.k.size(2)                                  # T_q, T_past + T_q
-        mask = causal_mask(n_queries, n_keys).to(x.device) if n_queries > 1 else None  # the last query sees every key
-        attended, own_weights = self.self_attention.compare(entered, *past, mask, need_weights=need_weights)
+        mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None     # the last query sees every key
+        attended, own_weights = self.self_attention.attend(entered, *past, mask, need_weights=need_weights)
         x = own.add(x, attended)
-        attended, weights = self.cross_attention.compare(cross.enter(x), *memory, src_mask, need_weights=need_weights)
+        attended, weights = self.cross_attention.attend(cross.enter(x), *memory, src_mask, need_weights=need_weights)
         x = cross.add(x, attended)
         return after.add(x, self.feed_forward(after.enter(x))), (own_weights, weights), past
 
@@ -218,13 +218,13 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> tuple[Memory, tuple[Cache, ...]]:
         """Read ids ``(B, T_k)``; returns the `Memory` and the decoder's first state: empty caches."""
-        memory, state, _ = self._encode(source)
+        memory, state, _ = self._encode(source, not self.training)
         return memory, state
 
     def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights, the
         next state. ``target`` holds the new words only: those before are in the caches of ``state``."""
-        logits, (_, weights), state = self._decode(target, state, memory)
+        logits, (_, weights), state = self._decode(target, state, memory, not self.training)
         return logits, weights, state
 
     def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -234,19 +234,19 @@ class Transformer(nn.Module):
         return logits, weights
 
     def attentions(self, source: Tensor, target: Tensor) -> Attentions:
-        """The weights of all three attentions while the model is made to write ``target``; in evaluation mode."""
-        memory, state, encoder = self._encode(source)
-        _, (decoder, cross), _ = self._decode(target, state, memory)
+        """The weights of all three attentions while the model is made to write ``target``."""
+        memory, state, encoder = self._encode(source, need_weights=True)
+        _, (decoder, cross), _ = self._decode(target, state, memory, need_weights=True)
         return Attentions(encoder, decoder, cross)
 
-    def _encode(self, source: Tensor):
+    def _encode(self, source: Tensor, need_weights: bool):
         src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
-        x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, not self.training)
+        x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, need_weights)
         caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
         return Memory(caches, src_mask), state, weights
 
-    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
+    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
-        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, not self.training)
+        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_weights)
         return x @ self.target_embed.weight.T, weights, state

@@ -151,5 +151,11 @@ def run(page, number):
             break
         except NotYet:
             continue
-    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(timeout=90_000)
+    done = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]"))
+    try:
+        done.wait_for(timeout=60_000)
+    except NotYet:  # a request that is sent while the kernel is still connecting can be lost: send it once more
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        done.wait_for(timeout=90_000)
     return cell

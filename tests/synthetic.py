@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 DRAWING = """<svg xmlns="http://www.w3.org/2000/svg" width="700" height="260" viewBox="0 0 700 260">
 <rect x="20" y="80" width="180" height="90" rx="8" fill="none" stroke="#B85C00" stroke-width="4"/>
-<rect x="480" y="80" width="180" height="90" rx="8" fill="none" stroke="#7B3FA0" stroke-width="4"/>
+<rect x="480" y="80" width="180" height="90" rx="8" fill="none" stroke="#6A1FB8" stroke-width="4"/>
 <path d="M200 125H480" stroke="#1F6FB2" stroke-width="4"/>
 <text x="110" y="132" text-anchor="middle" font-family="sans-serif" font-size="22">encoder</text>
 <text x="570" y="132" text-anchor="middle" font-family="sans-serif" font-size="22">decoder</text></svg>"""

@@ -281,7 +281,7 @@ def test_both_ways_drop_the_same_share_of_the_weights():
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("options", [{}, {"rotary": True}], ids=str)
 def test_projected_keys_can_be_kept(options, need_weights):
-    """`forward` is `project_keys` and then `compare`; keys projected piece by piece are the same."""
+    """`forward` is `project_keys` and then `attend`; keys projected piece by piece are the same."""
     attention, (query, keys, values) = MultiHeadAttention(8, 2, **options), make_inputs(SIZES)
     bias, mask = alibi(2, 4, 5), causal_mask(4, 5)
     k, v = attention.project_keys(keys, values)
@@ -290,14 +290,14 @@ def test_projected_keys_can_be_kept(options, need_weights):
     assert_close(v, attention.split(attention.W_v(values)))
     expected = attention(query, keys, values, mask, bias, need_weights)
     copies = k.clone(), v.clone()
-    found = attention.compare(query, k, v, mask, bias, need_weights)
+    found = attention.attend(query, k, v, mask, bias, need_weights)
     assert torch.equal(found[0], expected[0])
     assert found[1] is expected[1] is None or torch.equal(found[1], expected[1])
     assert torch.equal(k, copies[0])                                               # a cache stays as it is
     assert torch.equal(v, copies[1])
     pieces = [attention.project_keys(keys[:, i:j], values[:, i:j]) for i, j in ((0, 2), (2, 5))]
     k, v = (torch.cat(parts, dim=2) for parts in zip(*pieces, strict=True))
-    assert_close(attention.compare(query, k, v, mask, bias, need_weights)[0], expected[0])
+    assert_close(attention.attend(query, k, v, mask, bias, need_weights)[0], expected[0])
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -26,13 +26,6 @@ class DecodingTree extends CourseWidget {
   }
 
   // Draw `state`: everything if the tree is new, otherwise only what has changed.
-  update(state) {
-    const before = this.state || {};
-    this.state = state;
-    if (before._content !== state._content || before.title !== state.title) this.build();
-    this.show();
-  }
-
   // --- the tree ---
 
   // The nodes from the root to this one.

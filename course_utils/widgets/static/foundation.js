@@ -183,7 +183,7 @@ function answerPointer(node, answer, signal) {
 // --- a widget ---------------------------------------------------------------------------------------------------
 
 // What a widget can extend: an element of its own, listeners that end with it, keys that stay in it. A subclass
-// has update(state), which keeps `state` as this.state.
+// has build() and show(), or its own update(state), which keeps `state` as this.state.
 class CourseWidget {
   constructor(place, state, tell, name, ask) {
     Object.assign(this, { tell, ask, closing: new AbortController() });
@@ -205,6 +205,14 @@ class CourseWidget {
       else if (event.target.matches("input")) event.target.blur();
     }, { signal });
     this.update(state);
+  }
+
+  // Another content or title: everything anew.
+  update(state) {
+    const before = this.state || {};
+    this.state = state;
+    if (before._content !== state._content || before.title !== state.title) this.build();
+    this.show();
   }
 
   destroy() {

@@ -25,13 +25,6 @@ class StepThrough extends CourseWidget {
     }, this.closing.signal);
   }
 
-  update(state) {
-    const before = this.state || {};
-    this.state = state;
-    if (before._content !== state._content || before.title !== state.title) this.build();
-    this.show();
-  }
-
   // --- choosing ---
 
   // The place in the sequence of steps: those of one query, or of all words.
