@@ -7,7 +7,10 @@ __version__ = "0.1.0"
 
 
 def setup(seed: int = 0) -> int:
-    """Make a notebook repeatable: one seed everywhere, one thread, one look for the plots.
+    """Make a notebook repeatable: one seed everywhere, one core, one look for the plots.
+
+    Models stay on the CPU, also where there is a graphics card: they are miniatures, and its numbers would differ. Set
+    ``ACCELERATE_USE_CPU=false`` before the notebook starts to train on the card all the same.
 
     Args:
         seed: used for ``random``, NumPy and PyTorch. The environment variable ``COURSE_SEED`` overrides it, so
@@ -30,6 +33,7 @@ def setup(seed: int = 0) -> int:
             seed = int(given)
         except ValueError:
             raise ValueError(f"COURSE_SEED is {given!r}; expected a whole number such as 1.") from None
+    os.environ.setdefault("ACCELERATE_USE_CPU", "true")
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)

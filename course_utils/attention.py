@@ -292,6 +292,8 @@ def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
     paper's bias only looks back; this one is symmetric, for attention without a causal mask.
     """
     n_keys = n_queries if n_keys is None else n_keys
+    if n_keys < n_queries:
+        raise ValueError(f"{n_queries} queries and {n_keys} keys; give at least as many keys as queries.")
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
     distance = torch.arange(n_keys) - torch.arange(n_keys - n_queries, n_keys).unsqueeze(1)
     return slopes.view(-1, 1, 1) * -distance.abs()

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from accelerate import Accelerator, DataLoaderConfiguration
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from .data.text import PAD, Batch
@@ -99,18 +100,22 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         schedule: ``schedule(step, steps) -> factor`` on ``lr``.
         clip: largest norm of the gradient; longer ones are scaled down to it (Pascanu et al. 2013).
         label: name on the progress bar.
-        live: draw the curve while training (in a notebook only).
+        live: show the loss beside the bar and (in a notebook) draw its curve; ``False`` for comparisons, whose result
+            is not to be seen before its plot.
 
     Returns:
         The :class:`History`.
 
     Raises:
-        ValueError: if there are no batches.
+        ValueError: if there are no batches, or if several processes cannot share them.
         FloatingPointError: if the loss is no longer a finite number; says at which step.
     """
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
     even = getattr(batches, "batch_size", None) is not None
     accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))
+    if accelerator.num_processes > 1 and not isinstance(batches, DataLoader):
+        raise ValueError(f"{accelerator.num_processes} processes would all train on the same batches: they can share a "
+                         f"DataLoader, but batches is a {type(batches).__name__}.")
     home = next(model.parameters()).device
     optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98), fused=True)     # Vaswani et al. 2017, 5.3
     trained, optimizer, batches = accelerator.prepare(model, optimizer, batches)
@@ -133,7 +138,8 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
             history.grad_norm.append(float(grad_norm))
             history.loss.append(value.item())
             history.tokens += n_tokens
-            bar.set_postfix_str(f"loss {smooth(history.loss[-25:])[-1]:.3f}", refresh=False)
+            if live:
+                bar.set_postfix_str(f"loss {smooth(history.loss[-25:])[-1]:.3f}", refresh=False)
             bar.update()
             if curve:
                 curve.update(history.loss)

@@ -2,8 +2,7 @@
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
 are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
-layers ``(B, n_layers, n_heads, T_q, T_k)``; a `Transformer` reads them in evaluation mode only, so that training need
-not store them.
+layers ``(B, n_layers, n_heads, T_q, T_k)``; they are made only where somebody asks for them, because they are large.
 """
 
 import math
@@ -23,7 +22,7 @@ class Config:
 
     d_model: int = 64
     """Width of everything between the layers."""
-    n_heads: int = 4
+    n_heads: int = 2
     n_layers: int = 2
     """In the encoder, and as many in the decoder."""
     d_ff: int = 256
@@ -106,7 +105,8 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(config)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
 
-    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_weights: bool = False):
+    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_own: bool = False,
+                need_cross: bool = False):
         """One layer of the decoder over the new positions.
 
         Args:
@@ -114,7 +114,7 @@ class DecoderLayer(nn.Module):
             memory: what the cross-attention has projected from the encoder's output (`project_keys`).
             src_mask: ``(B, 1, T_k)``, ``True`` where the source has a word.
             past: the self-attention's keys and values of the positions before.
-            need_weights: whether to return the weights.
+            need_own, need_cross: whether to return the weights of self-attention, and of cross-attention.
 
         Returns:
             ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
@@ -124,9 +124,9 @@ class DecoderLayer(nn.Module):
         past = past.append(*self.self_attention.project_keys(entered))
         n_queries, n_keys = x.size(1), past.k.size(2)                                  # T_q, T_past + T_q
         mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None     # the last query sees every key
-        attended, own_weights = self.self_attention.attend(entered, *past, mask, need_weights=need_weights)
+        attended, own_weights = self.self_attention.attend(entered, *past, mask, need_weights=need_own)
         x = own.add(x, attended)
-        attended, weights = self.cross_attention.attend(cross.enter(x), *memory, src_mask, need_weights=need_weights)
+        attended, weights = self.cross_attention.attend(cross.enter(x), *memory, src_mask, need_weights=need_cross)
         x = cross.add(x, attended)
         return after.add(x, self.feed_forward(after.enter(x))), (own_weights, weights), past
 
@@ -157,14 +157,14 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
-                need_weights: bool = False):
+                need_own: bool = False, need_cross: bool = False):
         """As `DecoderLayer`, with a tuple of caches, one a layer, and the weights of all layers."""
         weights, caches = [], []
         for layer, cross, own in zip(self.layers, memory, past, strict=True):
-            x, w, cache = layer(x, cross, src_mask, own, need_weights)
+            x, w, cache = layer(x, cross, src_mask, own, need_own, need_cross)
             weights.append(w)
             caches.append(cache)
-        own, cross = (torch.stack(w, dim=1) if need_weights else None for w in zip(*weights, strict=True))
+        own, cross = (None if w[0] is None else torch.stack(w, dim=1) for w in zip(*weights, strict=True))
         return self.norm(x), (own, cross), tuple(caches)
 
 
@@ -197,8 +197,9 @@ class Transformer(nn.Module):
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
         self.config = config
-        self.target_embed = nn.Embedding(target_size or source_size, config.d_model)
-        self.source_embed = nn.Embedding(source_size, config.d_model) if target_size else self.target_embed
+        self.target_embed = nn.Embedding(source_size if target_size is None else target_size, config.d_model)
+        one_table = target_size is None
+        self.source_embed = self.target_embed if one_table else nn.Embedding(source_size, config.d_model)
         for table in (self.source_embed, self.target_embed):
             nn.init.normal_(table.weight, std=config.d_model ** -0.5)       # times sqrt(d_model): variance 1
         self.register_buffer("positions", sinusoidal(config.max_len, config.d_model), persistent=False)
@@ -218,13 +219,14 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> tuple[Memory, tuple[Cache, ...]]:
         """Read ids ``(B, T_k)``; returns the `Memory` and the decoder's first state: empty caches."""
-        memory, state, _ = self._encode(source, not self.training)
+        memory, state, _ = self._encode(source, need_weights=False)
         return memory, state
 
     def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
-        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights, the
-        next state. ``target`` holds the new words only: those before are in the caches of ``state``."""
-        logits, (_, weights), state = self._decode(target, state, memory, not self.training)
+        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (in
+        training ``None``), the next state. ``target`` holds the new words; those before are in the caches of ``state``.
+        """
+        logits, (_, weights), state = self._decode(target, state, memory, need_cross=not self.training)
         return logits, weights, state
 
     def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -236,7 +238,7 @@ class Transformer(nn.Module):
     def attentions(self, source: Tensor, target: Tensor) -> Attentions:
         """The weights of all three attentions while the model is made to write ``target``."""
         memory, state, encoder = self._encode(source, need_weights=True)
-        _, (decoder, cross), _ = self._decode(target, state, memory, need_weights=True)
+        _, (decoder, cross), _ = self._decode(target, state, memory, need_own=True, need_cross=True)
         return Attentions(encoder, decoder, cross)
 
     def _encode(self, source: Tensor, need_weights: bool):
@@ -246,7 +248,8 @@ class Transformer(nn.Module):
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
         return Memory(caches, src_mask), state, weights
 
-    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool):
+    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_own: bool = False,
+                need_cross: bool = False):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
-        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_weights)
+        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_own, need_cross)
         return x @ self.target_embed.weight.T, weights, state

@@ -20,13 +20,19 @@ from torch.utils.data import DataLoader
 from course_utils import setup
 from course_utils.data import Vocab, corpus
 from course_utils.data.text import collate, encode_pairs
-from course_utils.training import fit
+from course_utils.training import fit, inverse_sqrt
 from course_utils.transformer import Config, Transformer
 
 HERE = Path(__file__).resolve().parent
+STEPS = 150
 BATCH = 32
 LENGTHS = (10, 11)
 """Ids of a source and of a target, with their start and end symbols."""
+
+
+def rate(step: int, steps: int) -> float:
+    """The schedule of the whole run, so that a shorter one has its first losses."""
+    return inverse_sqrt(step, STEPS)
 
 
 def train(steps: int, folder: Path) -> None:
@@ -38,7 +44,7 @@ def train(steps: int, folder: Path) -> None:
     state = PartialState(cpu=True)
     batches = DataLoader(same, batch_size=BATCH // state.num_processes, collate_fn=collate, drop_last=True)
     torch.manual_seed(seed)
-    history = fit(Transformer(*map(len, vocabs), Config(n_heads=2)), batches, steps, lr=4e-3, live=False)
+    history = fit(Transformer(*map(len, vocabs), Config()), batches, steps, lr=4e-3, schedule=rate, live=False)
     (folder / f"{state.process_index}.json").write_text(json.dumps(history.loss))
 
 
@@ -56,7 +62,7 @@ def launch(n_processes: int, steps: int) -> list[float]:
 def main(arguments: list[str] | None = None) -> None:
     """Train in one process and in two, and write both curves."""
     parser = argparse.ArgumentParser(description="Train in one process and in two; write two_processes.json.")
-    parser.add_argument("--steps", type=int, default=150, help="updates (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=STEPS, help="updates (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=HERE / "two_processes.json", help="file (default: %(default)s)")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

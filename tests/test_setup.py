@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, PartialState
 
 from course_utils import setup
 from course_utils.plotting import INK, use_course_style
@@ -73,6 +75,19 @@ def test_one_thread_because_sums_depend_on_their_number():
     torch.set_num_threads(2)
     setup()
     assert torch.get_num_threads() == 1
+
+
+def test_models_stay_on_the_cpu_where_there_is_a_card(monkeypatch):
+    monkeypatch.delenv("ACCELERATE_USE_CPU", raising=False)
+    monkeypatch.setattr(PartialState, "default_device", property(lambda state: torch.device("meta")))
+
+    def device():
+        AcceleratorState._reset_state(reset_partial_state=True)
+        return Accelerator().device.type
+
+    assert device() == "meta"
+    setup()
+    assert device() == "cpu"
 
 
 def test_the_course_style_is_in_force():

@@ -90,6 +90,17 @@ def test_a_bar_is_dragged(show):
     agrees(page, twin)
 
 
+def test_a_click_beside_the_controls_keeps_the_keys_in(show):
+    page = show(HEARD, lab())
+    page.locator(".sl-formula").click()
+    page.keyboard.press("ArrowRight")  # would turn the slide
+    assert page.evaluate("heard") == []
+    assert page.evaluate("document.activeElement.matches('.softmax-lab')")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("heard") == ["ArrowRight"]
+
+
 def test_keys(show):
     page, twin = show(HEARD, lab()), lab()
     score = page.get_by_role("slider", name="score of street")

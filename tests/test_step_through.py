@@ -124,8 +124,9 @@ def test_bad_vectors_name_what_is_wrong(changes, message):
     ({"weights": WEIGHTS[None].expand(3, 2, 4, 5)}, r"weights have 3 layers, shape \(3, 2, 4, 5\); .*weights\[-1\]"),
     ({"weights": WEIGHTS - 1}, "expected weights from 0 to 1"),
     ({"rows": WORDS[:2]}, r"2 tokens in rows, but the weights have 4 row"),
-    ({"probabilities": [0.5] * 3}, r"probabilities have shape \(3,\), from 0.5 to 0.5; expected 4 from 0 to 1"),
-    ({"probabilities": [0.5, 0.5, 2, 0]}, r"shape \(4,\), from 0 to 2; expected 4 from 0 to 1"),
+    ({"probabilities": [0.5] * 3}, r"probabilities have shape \(3,\), \[0.5, 0.5, 0.5\]; expected 4 from 0 to 1"),
+    ({"probabilities": [0.5, 0.5, 2, 0]}, r"shape \(4,\), \[0.5, 0.5, 2.0, 0.0\]; expected 4 from 0 to 1"),
+    ({"probabilities": []}, r"shape \(0,\), \[\]; expected 4 from 0 to 1"),
     ({"weights": torch.ones(1, 41) / 41, "rows": ["x"], "columns": ["x"] * 41}, "41 tokens in columns"),
 ])  # fmt: skip
 def test_bad_weights_name_what_is_wrong(changes, message):

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState, PartialState
 from torch import nn
 from torch.utils.data import DataLoader
 
-from course_utils import plotting
+from course_utils import plotting, training
 from course_utils.data.text import BOS, EOS, PAD, Batch, collate, token_batches
 from course_utils.seq2seq import Seq2Seq
 from course_utils.training import History, fit, inverse_sqrt, sequence_loss, trapezoid
@@ -121,7 +122,10 @@ def test_dropout_is_on_while_training_and_off_afterwards(training):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_model_comes_back_from_the_accelerator():
+def test_a_model_comes_back_from_the_accelerator(monkeypatch):
+    monkeypatch.delenv("ACCELERATE_USE_CPU", raising=False)     # `setup` sets it
+    PartialState._reset_state()
+    AcceleratorState._reset_state()
     devices = []
 
     def loss(model, points):
@@ -132,6 +136,12 @@ def test_a_model_comes_back_from_the_accelerator():
     fit(model, DataLoader(POINTS, batch_size=None), steps=2, loss=loss)
     assert devices == ["cuda", "cuda"]
     assert model.weight.device.type == "cpu"
+
+
+def test_batches_that_processes_cannot_share_are_refused(monkeypatch):
+    monkeypatch.setattr(training.Accelerator, "num_processes", 2)
+    with pytest.raises(ValueError, match="2 processes would all train on the same batches: .* batches is a Tensor"):
+        fit(make_line(), POINTS, steps=2, loss=line_loss)
 
 
 # --- learning rate and clipping ------------------------------------------------------------------------------------

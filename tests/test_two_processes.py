@@ -28,8 +28,8 @@ def test_two_processes_give_the_losses_of_one(curves):
 
 
 def test_the_committed_curves_begin_where_the_script_begins(curves):
-    """The first loss comes before the first update, so the number of steps does not matter."""
+    """The learning rate follows the step alone, so that eight steps are the first of 150."""
     committed = json.loads((FIGURES / "two_processes.json").read_text())
     assert len(committed["1"]) == len(committed["2"]) == 150
     assert committed["2"] == pytest.approx(committed["1"], abs=0.01)
-    assert committed["1"][0] == pytest.approx(curves["1"][0], abs=1e-3)
+    assert committed["1"][:8] == pytest.approx(curves["1"], abs=1e-3)

@@ -70,6 +70,19 @@ def test_a_choice_is_explained_and_can_be_changed(show):
     assert colours[0] == colours[2] != colours[1]
 
 
+def test_a_click_gives_the_quiz_the_keys(show):
+    page = show(HEARD, quiz())
+    page.locator(".is-hint").click()
+    page.keyboard.press("ArrowRight")
+    assert seen(page)[0] == [MASK.asks.replace("`", "")]
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("Weights").first.click()
+    assert page.evaluate("document.activeElement.type") == "radio"
+    page.keyboard.press("ArrowRight")
+    assert seen(page)[0] == [MASK.asks.replace("`", "")]
+    assert page.evaluate("heard") == []
+
+
 def test_keys_of_the_quiz(show):
     page = show(HEARD, quiz())
     page.get_by_role("radio").first.focus()

@@ -18,7 +18,7 @@ from course_utils.exercises.lesson_02 import WRONG_AXIS
 from course_utils.exercises.lesson_03 import NO_SOFTMAX, NOT_BOOLEAN, TO_BE_ADDED
 
 Sublayer = Callable[[Tensor], Tensor]
-DecoderLayer = Callable[[Tensor, Tensor, Tensor], Tensor]
+Layer = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 # --- layer_norm ----------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
-def keeps_promises(layer: DecoderLayer, x: Tensor, memory: Tensor, src_mask: Tensor) -> tuple[bool, bool, bool]:
+def keeps_promises(layer: Layer, x: Tensor, memory: Tensor, src_mask: Tensor) -> tuple[bool, bool, bool]:
     """layer(x, memory, src_mask) -> (T_q, d), any decoder layer, for one sentence;
     x (T_q, d), memory (T_k, d), src_mask bool (T_k,), False = padding; leave all of them as they are
     -> causal: changing x[t] changes no output before t;
@@ -450,7 +450,7 @@ def _tested(change=torch.neg, moved=_moved, of_memory=_one_by_one, is_padding=to
     return test
 
 
-def _one_call_each(layer: DecoderLayer) -> DecoderLayer:
+def _one_call_each(layer: Layer) -> Layer:
     """The same without batches, which are rounded otherwise."""
     return lambda xs, memories, src_mask: torch.stack(
         [layer(x, memory, src_mask) for x, memory in zip(xs, memories, strict=True)])

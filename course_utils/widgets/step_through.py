@@ -99,8 +99,8 @@ class StepThrough(CourseWidget):
         if probabilities is not None:
             probabilities = as_array("probabilities", probabilities).astype(float)
             if probabilities.shape != (len(rows),) or not ((probabilities >= 0) & (probabilities <= 1)).all():
-                raise ValueError(f"probabilities have shape {probabilities.shape}, from {probabilities.min():g} to "
-                                 f"{probabilities.max():g}; expected {len(rows)} from 0 to 1, one for each row.")
+                raise ValueError(f"probabilities have shape {probabilities.shape}, {probabilities.tolist()}; expected "
+                                 f"{len(rows)} from 0 to 1, one for each row.")
             probabilities = probabilities.tolist()
         content = {"kind": "decoding", "rows": rows, "columns": columns, "heads": weights.shape[1],
                    "probabilities": probabilities}  # fmt: skip

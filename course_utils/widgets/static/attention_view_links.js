@@ -124,6 +124,7 @@ class LinksDrawing {
       }
     }
     const several = view.drawn.length > 1;
+    this.inColour ||= several; // the last one of several keeps its colour
     // heads that agree lie side by side
     const apart = (order) => (several ? ((order + 0.5) / heads.length - 0.5) * Math.min(12, 0.6 * this.pitch) : 0);
     return seen
@@ -131,10 +132,10 @@ class LinksDrawing {
       .slice(-LINES_AT_MOST)
       .map(({ i, j, share, head, order }) => shape("path", {
         d: this.curve(i, j, apart(order)),
-        class: several ? "av-link is-of-head" : view.isPadding(i, j) ? `${className} is-padding` : className,
+        class: this.inColour ? "av-link is-of-head" : view.isPadding(i, j) ? `${className} is-padding` : className,
         "stroke-width": (0.5 + (several ? 4 : 9) * share).toFixed(2),
         opacity: (0.15 + 0.85 * share).toFixed(3), "data-pair": `${i} ${j}`,
-        ...(several ? { "data-head": head, ...headStroke(head) } : {}),
+        ...(this.inColour ? { "data-head": head, ...headStroke(head) } : {}),
       }));
   }
 

@@ -187,16 +187,16 @@ function answerPointer(node, answer, signal) {
 class CourseWidget {
   constructor(place, state, tell, name, ask) {
     Object.assign(this, { tell, ask, closing: new AbortController() });
-    this.root = element("div", { class: `course-widget ${name} mathjax_ignore tex2jax_ignore`, role: "group" });
+    this.root = element("div", { class: `course-widget ${name} mathjax_ignore tex2jax_ignore`, role: "group", tabindex: -1 });
     place.append(this.root);
     const { signal } = this.closing;
     this.root.addEventListener("focusin", (event) => keepFromNotebook(event.target), { signal });
     answerKeys(this.root, { Escape: () => document.activeElement.blur() }, signal); // back to notebook or slides
     // a press anywhere on the widget gives it the keys, which would otherwise turn the slide
     this.root.addEventListener("mousedown", (event) => {
-      if (!this.stage || event.target.closest("button, input, select, label, a, [tabindex]")) return;
+      if (event.target.closest("button, input, select, label, a, [tabindex]") !== this.root) return;
       event.preventDefault();
-      this.stage.focus({ preventScroll: true });
+      (this.stage || this.root).focus({ preventScroll: true });
     }, { signal });
     // other keys are for the widget alone, except those of a presenter's remote control; reveal.js hears no key while
     // an input has the focus

@@ -79,6 +79,7 @@ function questionForm(asks, choices, signal) {
   ]);
   form.addEventListener("change", (event) => {
     const chosen = Number(event.target.value);
+    event.target.focus(); // a click on the words does not give it the keys everywhere
     for (const list of [labels, whys]) list.forEach((node, k) => node.classList.toggle("is-chosen", k === chosen));
   }, { signal });
   form.addEventListener("submit", (event) => event.preventDefault(), { signal }); // Enter must not leave the page

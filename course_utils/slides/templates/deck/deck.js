@@ -54,7 +54,7 @@
     await Reveal.initialize({
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
       slideNumber: "c/t", plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
-      keyboard: { 86: null, 190: null }, // v and . are keys of our views; without the focus they would black the screen
+      keyboard: { 27: null, 86: null, 190: null }, // Esc, v and . are keys of our views; without the focus nothing happens
       // a view with the focus gets every key but those of a presenter's remote control
       keyboardCondition: (event) => !event.target.closest?.(".course-widget")
         || ["PageDown", "PageUp"].includes(event.key),
