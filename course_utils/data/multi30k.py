@@ -5,20 +5,11 @@ Elliott et al. (2017); files from https://github.com/multi30k/dataset, folder ``
 """
 
 import gzip
-import hashlib
-import os
-import sys
-import tempfile
-from http.client import HTTPException
-from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
-from platformdirs import user_cache_dir
-from tqdm import tqdm
+from . import download
 
 BASE_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
-TIMEOUT = 20  # seconds without an answer or without more data
+OFFLINE = "course_utils.data.grammar.corpus makes sentence pairs"
 SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 LANGUAGES = ("en", "fr")
 SHA256 = {
@@ -55,55 +46,8 @@ def load_multi30k(source: str = "en", target: str = "fr", split: str = "train") 
     return list(zip(*sides, strict=True))
 
 
-def data_folder() -> Path:
-    """The folder of the files: ``COURSE_DATA`` if it is set, the user's cache folder otherwise."""
-    return Path(os.environ.get("COURSE_DATA") or user_cache_dir("attention-course"))
-
-
 def read_lines(name: str) -> list[str]:
-    """Lines of a file, which is fetched if it is not there and checked if it is."""
-    path = data_folder() / name
-    if not path.exists():
-        download(name, path)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != SHA256[name]:
-        raise ValueError(f"{path} has the sha256 sum {found}; expected {SHA256[name]}. Delete it and try again.")
+    """Lines of a file, without surrounding blanks."""
+    content = download.read(name, BASE_URL, SHA256[name], OFFLINE)
     # not splitlines(), which also cuts at rarer separators: the two sides must keep the same number of lines
-    return [line.strip() for line in gzip.decompress(path.read_bytes()).decode("utf-8").rstrip("\n").split("\n")]
-
-
-def download(name: str, path: Path) -> None:
-    """Fetch a file to a temporary neighbour, check it, and only then give it its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            found = fetch(BASE_URL + name, file)
-        if found != SHA256[name]:
-            raise OSError(f"it has the sha256 sum {found}, expected {SHA256[name]}")
-        os.replace(temporary, path)
-    except (OSError, HTTPException) as error:
-        if isinstance(error, HTTPError):
-            error.close()
-        raise RuntimeError(
-            f"{name} could not be downloaded from {BASE_URL}: {error}. Try again with a network, or put the file into "
-            f"a folder and set COURSE_DATA to it. Offline, course_utils.data.grammar.corpus makes sentence pairs."
-        ) from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def fetch(url: str, file) -> str:
-    """Copy an address into an open file; return the sha256 sum."""
-    digest = hashlib.sha256()
-    with urlopen(url, timeout=TIMEOUT) as response:
-        size = int(response.headers.get("Content-Length", 0))
-        with tqdm(total=size or None, desc=Path(url).name, unit="B", unit_scale=True, delay=2, leave=False,
-                  file=sys.stdout) as bar:
-            while block := response.read(1 << 16):
-                digest.update(block)
-                file.write(block)
-                bar.update(len(block))
-            if size and bar.n < size:
-                raise OSError(f"the connection ended after {bar.n} of {size} bytes")
-    return digest.hexdigest()
+    return [line.strip() for line in gzip.decompress(content).decode("utf-8").rstrip("\n").split("\n")]

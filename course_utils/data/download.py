@@ -1,0 +1,83 @@
+"""Files that somebody else publishes: fetched when you ask for them, checked, and kept."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from platformdirs import user_cache_dir
+from tqdm import tqdm
+
+TIMEOUT = 20  # seconds without an answer or without more data
+
+
+def read(name: str, base_url: str, sha256: str, offline: str) -> bytes:
+    """The content of a file, which is fetched if it is not there and checked if it is.
+
+    A missing file is downloaded and kept in the user's cache folder. The environment variable ``COURSE_DATA`` names
+    another folder, which may already hold the files.
+
+    Args:
+        name: of the file, in the folder and at the address.
+        base_url: where the file is published; ends in a slash.
+        sha256: the sum that the file must have.
+        offline: what to use without a network; the last words of the error.
+
+    Raises:
+        ValueError: when the file in the folder is not the published one.
+        RuntimeError: when the download fails; nothing is left behind.
+    """
+    path = data_folder() / name
+    if not path.exists():
+        download(path, base_url, sha256, offline)
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise ValueError(f"{path} has the sha256 sum {found}; expected {sha256}. Delete it and try again.")
+    return content
+
+
+def data_folder() -> Path:
+    """The folder of the files: ``COURSE_DATA`` if it is set, the user's cache folder otherwise."""
+    return Path(os.environ.get("COURSE_DATA") or user_cache_dir("attention-course"))
+
+
+def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
+    """Fetch a file to a temporary neighbour, check it, and only then give it its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            found = fetch(base_url + path.name, file)
+        if found != sha256:
+            raise OSError(f"it has the sha256 sum {found}, expected {sha256}")
+        os.replace(temporary, path)
+    except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()
+        raise RuntimeError(
+            f"{path.name} could not be downloaded from {base_url}: {error}. Try again with a network, or put the file "
+            f"into a folder and set COURSE_DATA to it. Offline, {offline}."
+        ) from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def fetch(url: str, file) -> str:
+    """Copy an address into an open file; return the sha256 sum."""
+    digest = hashlib.sha256()
+    with urlopen(url, timeout=TIMEOUT) as response:
+        size = int(response.headers.get("Content-Length", 0))
+        with tqdm(total=size or None, desc=Path(url).name, unit="B", unit_scale=True, delay=2, leave=False,
+                  file=sys.stdout) as bar:
+            while block := response.read(1 << 16):
+                digest.update(block)
+                file.write(block)
+                bar.update(len(block))
+            if size and bar.n < size:
+                raise OSError(f"the connection ended after {bar.n} of {size} bytes")
+    return digest.hexdigest()
