@@ -191,7 +191,8 @@ def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
         weights = {rename(key): tensor.float() for key, tensor in published.items()}
         with torch.device("meta"):                                                      # sizes without numbers
             model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights)
-        weights.setdefault("segment_embed.weight", torch.zeros(n_segments, config.d_model))     # DistilBERT has none
+        if sizes["model_type"] == "distilbert":                                         # it has no segments
+            weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
         ours = dict(model.named_children())
         model.load_state_dict({key: w for key, w in weights.items() if key.split(".")[0] in ours}, assign=True)
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:

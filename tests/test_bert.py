@@ -353,6 +353,14 @@ def test_a_damaged_model_is_named_with_its_fault(folder, fault, what):
         bert.load(folder)
 
 
+def test_a_bert_without_its_segments_is_damaged(folder):
+    from safetensors.torch import load_file, save_file
+    file = folder / "model.safetensors"
+    save_file({key: tensor for key, tensor in load_file(file).items() if "token_type" not in key}, file)
+    with pytest.raises(ValueError, match="segment_embed.weight"):
+        bert.load(folder)
+
+
 @pytest.mark.parametrize("name", ["bert-base-uncased", "distilbert/distilbert-base-uncased", "no/such/folder", "a b"])
 def test_without_a_network_a_name_on_the_hub_is_an_error_that_names_the_embedded_model(name, monkeypatch, tmp_path):
     hub = pytest.importorskip("huggingface_hub")
