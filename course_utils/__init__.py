@@ -9,8 +9,8 @@ __version__ = "0.1.0"
 def setup(seed: int = 0) -> int:
     """Make a notebook repeatable: one seed everywhere, one core, one look for the plots.
 
-    Models stay on the CPU, also where there is a graphics card: they are miniatures, and its numbers would differ. Set
-    ``ACCELERATE_USE_CPU=false`` before the notebook starts to train on the card all the same.
+    Models stay on the CPU, also where there is a graphics card: they are miniatures, and the notebooks make their
+    batches, masks and positions there.
 
     Args:
         seed: used for ``random``, NumPy and PyTorch. The environment variable ``COURSE_SEED`` overrides it, so

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 def _must_be_boolean(mask: Tensor) -> None:
     if mask.dtype != torch.bool:
         raise TypeError(f"mask has dtype {mask.dtype}; expected torch.bool with True = may attend. "
-                        "Build it by a comparison, e.g. mask = source != PAD.")
+                        "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -2,7 +2,8 @@
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
 are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
-layers ``(B, n_layers, n_heads, T_q, T_k)``; they are made only where somebody asks for them, because they are large.
+layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: in
+evaluation mode the cross-attention's, and all of them by `Transformer.attentions`.
 """
 
 import math

@@ -33,7 +33,7 @@ from course_utils.transformer import Cache, Config, DecoderLayer, EncoderLayer, 
 
 B, T = 32, 64
 D_MODEL, N_HEADS, D_FF = 256, 8, 1024
-WARM_UP, ROUNDS = 3, 100
+WARM_UP, ROUNDS = 3, 120
 
 BATCHES, LENGTHS = (1, 8, 32), (50, 100, 200, 400)
 MODEL = Config(max_len=512)

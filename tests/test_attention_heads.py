@@ -329,6 +329,12 @@ def test_causal_mask_by_hand():
 def test_fewer_keys_than_queries_are_refused():
     with pytest.raises(ValueError, match="5 queries and 3 keys: the first 2 would see nothing"):
         causal_mask(5, 3)
+    with pytest.raises(ValueError, match="5 queries and 3 keys; give at least as many keys"):
+        alibi(2, 5, 3)
+
+
+def test_a_mask_is_made_where_it_is_wanted():
+    assert causal_mask(3, device="meta").is_meta
 
 
 # --- positions -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from test_transformer import shaken
+from test_transformer import one_thread_and_the_same_weights_in_every_run, shaken  # noqa: F401
 from torch import nn
 from torch.nn import functional
 from torch.testing import assert_close
@@ -28,15 +28,6 @@ SECONDS = ["Is it?", "It was.", "A reply that is longer than the text that it re
 
 close = {"atol": 1e-5, "rtol": 0}
 with_segments = pytest.mark.parametrize("segments", [SEGMENTS, None], ids=["segments", "no_segments"])
-
-
-@pytest.fixture(autouse=True)
-def one_thread_and_the_same_weights_in_every_run():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
 
 
 def save(model, folder, vocab=(*SPECIALS, *"abcdefghijklmnopqrstuvwxy")):

@@ -10,7 +10,7 @@ from test_attention_heads import torch_twin
 from torch import nn
 from torch.testing import assert_close
 
-from course_utils.attention import causal_mask, sinusoidal
+from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
 from course_utils.decoding import attention_matrices, evaluating, greedy, sample, translate
 from course_utils.training import fit, sequence_loss
@@ -299,6 +299,28 @@ def test_training_which_does_not_store_the_weights_computes_the_same(pre_norm):
     evaluated, weights = model.eval()(SOURCE, TARGET)
     assert weights is not None
     assert_close(trained, evaluated, atol=1e-5, rtol=1e-5)
+
+
+def test_weights_are_made_only_where_they_are_returned(monkeypatch):
+    asked = []
+    attend = MultiHeadAttention.attend
+
+    def note(self, query, k, v, mask=None, bias=None, need_weights=True):
+        asked.append(need_weights)
+        return attend(self, query, k, v, mask, bias, need_weights)
+
+    def weights_made(act):
+        asked.clear()
+        act()
+        return sum(asked), len(asked)
+
+    monkeypatch.setattr(MultiHeadAttention, "attend", note)
+    model = make_model(n_layers=3).eval()
+    memory, state = model.encode(SOURCE)
+    assert weights_made(lambda: model.encode(SOURCE)) == (0, 3)
+    assert weights_made(lambda: model.decode(TARGET, state, memory)) == (3, 6)  # the cross-attention's
+    assert weights_made(lambda: model.attentions(SOURCE, TARGET)) == (9, 9)
+    assert weights_made(lambda: model.train()(SOURCE, TARGET)) == (0, 9)
 
 
 def test_the_weights_of_all_three_attentions():

@@ -57,7 +57,8 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
     Raises:
         CourseError: if no cell is to be shown, or a package is missing.
     """
-    shown = _prepared(notebook, folder, without={"solution", "skip"})
+    shown = _prepared(notebook, folder, without={"skip"})
+    shown.cells = [cell for cell in shown.cells if "solution" not in tags(cell) or cell.cell_type != "code"]
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []
