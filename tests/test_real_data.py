@@ -38,6 +38,13 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     assert real_data.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
 
 
+def test_one_model_by_itself_draws_no_comparison(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(real_data, "load_multi30k", lambda *_: [(ENGLISH, FRENCH)] * 4)
+    real_data.main(["--steps", "2", "--out", str(tmp_path), "--models", "Transformer"])
+    assert "| Transformer | " in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_in_miniature_prints_the_table_and_draws(monkeypatch, tmp_path, capsys):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_data, "load_multi30k", lambda *_: pairs)
