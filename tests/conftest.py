@@ -160,5 +160,9 @@ def jupyter(tmp_path_factory):
         yield address, folder, NotebookNotary(data_dir=str(home / "DATA_DIR"))
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:  # a kernel does not answer
+            server.kill()
+            server.wait()
         log.close()
