@@ -2,8 +2,8 @@
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
 are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
-layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: in
-evaluation mode the cross-attention's, and all of them by `Transformer.attentions`.
+layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: in evaluation mode
+the cross-attention's, and all of them by `Transformer.attentions`.
 """
 
 import math
@@ -203,8 +203,8 @@ class Transformer(nn.Module):
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
         self.config = config
-        self.target_embed = nn.Embedding(source_size if target_size is None else target_size, config.d_model)
         one_table = target_size is None
+        self.target_embed = nn.Embedding(source_size if one_table else target_size, config.d_model)
         self.source_embed = self.target_embed if one_table else nn.Embedding(source_size, config.d_model)
         for table in (self.source_embed, self.target_embed):
             nn.init.normal_(table.weight, std=config.d_model ** -0.5)       # times sqrt(d_model): variance 1

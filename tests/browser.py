@@ -143,9 +143,13 @@ def open_live(page, jupyter, app, name, sources):
 def run(page, number):
     """Run the cell of this number and wait until it has been run."""
     cell = page.locator(".jp-CodeCell").nth(number)
-    for _ in range(6):  # a front end that is still starting may not listen to the first key
+
+    def send():
         cell.locator(".cm-content").click()
         page.keyboard.press("Control+Enter")
+
+    for _ in range(6):  # a front end that is still starting may not listen to the first key
+        send()
         try:
             cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[[*\d]")).wait_for(timeout=5000)
             break
@@ -155,7 +159,6 @@ def run(page, number):
     try:
         done.wait_for(timeout=60_000)
     except NotYet:  # a request that is sent while the kernel is still connecting can be lost: send it once more
-        cell.locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
+        send()
         done.wait_for(timeout=90_000)
     return cell
