@@ -687,6 +687,12 @@ def kp_all_words_at_once(layer, x, memory, src_mask):
     return not sees_ahead(*given), reads_all(*given, words=[src_mask]), not reads_padding(*given)
 
 
+@wrong("keeps_promises", "the padding was asked to be read as well")
+def kp_padding_read_too(layer, x, memory, src_mask):
+    given = layer, x, memory, src_mask
+    return not sees_ahead(*given), reads_all(*given, words=range(len(memory))), not reads_padding(*given)
+
+
 @wrong("keeps_promises", "Every layer is said to read the memory")
 def kp_never_asks_the_memory(layer, x, memory, src_mask):
     given = layer, x, memory, src_mask

@@ -603,7 +603,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         lambda by_x: not by_x[1:, 0].any(),
         lambda by_x: not by_x[len(by_x) // 2, :len(by_x) // 2].any(),
     )),
-    ("reads_memory is turned round: it is True if the outputs change.",
+    ("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True if "
+     "the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask is True.",
      _tested(reads_memory=lambda by_words: not by_words.any())),
     (ANY_OUTPUT, _tested(reads_memory=lambda by_words: bool(by_words.any(1).all()))),
     (ANY_OUTPUT, _tested(reads_memory=lambda by_words: bool(by_words.any()))),
