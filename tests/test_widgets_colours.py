@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from course_utils.plotting import BAD, GOOD, KEY, LINES, MARKERS, QUERY, VALUE
-from course_utils.widgets import mask_explorer
+from course_utils.widgets import ask, mask_explorer
 from course_utils.widgets.base import STATIC
 
 VISION = {
@@ -65,6 +65,7 @@ MEANINGS = {
     "good and bad": (GOOD, BAD),
     "six heads": tuple(heads()),
     "links of a query, of a key, and others": (QUERY, KEY, "#4b5563"),
+    "ask: an answer, all others": (ask.ANSWER, ask.OTHERS),
     "mask: seen, unseen, path": (mask_explorer.SEEN, mask_explorer.UNSEEN, mask_explorer.HOP),
 }
 

@@ -10,16 +10,17 @@ import torch
 from IPython.display import display
 from torch import Tensor, nn
 
-from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, judge, largest_difference
+from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, largest_difference
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.exercises.lesson_03 import LESSON_03
 from course_utils.exercises.lesson_04 import LESSON_04
+from course_utils.exercises.lesson_05 import LESSON_05
 from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
-EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02, *LESSON_03, *LESSON_04)}
+EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02, *LESSON_03, *LESSON_04, *LESSON_05)}
 
 
 class _Card:
@@ -59,7 +60,7 @@ def check(name: str, namespace: Mapping | None = None) -> None:
         close_names = get_close_matches(name, functions, n=1)
         spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
         raise WrongAnswer(f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
-    written, text = judge(EXERCISES[name], namespace[name])
+    written, text = EXERCISES[name].judge(namespace[name])
     display(_Card(text, "✓", GOOD) if written else _Card(text, "…", MUTED))
 
 

@@ -1,4 +1,4 @@
-"""The judge: runs a student's function beside the reference and says what is wrong and why."""
+"""Runs a student's function beside the reference and says what is wrong and why."""
 
 import inspect
 from collections.abc import Callable
@@ -55,41 +55,44 @@ class Exercise:
         """The names of its parameters, in order."""
         return list(inspect.signature(self.reference).parameters)
 
+    def judge(self, function) -> tuple[bool, str]:
+        """Compare a function with the exercise's reference.
 
-def judge(exercise: Exercise, function) -> tuple[bool, str]:
-    """Compare a function with the exercise's reference.
+        Returns:
+            `True` and what was compared; or `False` and what is still to be written: the function is a stub (it raises
+            `NotImplementedError`, or returns `None` or an ellipsis), or it calls one.
 
-    Returns:
-        `True` and what was compared; or `False` and what is still to be written: the function is a stub (it raises
-        `NotImplementedError`, or returns `None` or an ellipsis), or it calls one.
+        Raises:
+            WrongAnswer: what is wrong, why, and on which inputs; chained to the function's own exception.
+        """
+        _check_signature(self, function)
+        largest, tried = None, []
+        for condition, make in self.cases.items():
+            inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
+            results, changed = zip(*(_attempt(function, arguments) for arguments in inputs), strict=True)
+            if largest is None and (unwritten := _unwritten(self, results[0])):
+                return False, unwritten
+            tried += zip(inputs, results, strict=True)
+            expected = [_attempt(self.reference, arguments)[0] for arguments in inputs]
+            for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
+                what = _wrong_result(self, mine, right, moved)
+                why = _named_fault(self, tried) if what and moved is None else ""
+                what = what or _wrong_gradient(self, function, arguments)
+                if what:
+                    self._reject("" if largest is None else condition, what, arguments, mine, why)
+            if largest is None:
+                largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
+        special = len(self.cases) - 1
+        also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
+        gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
+        return True, f"{self.name}: right on {N_INPUTS} random inputs{also}{gap}."
 
-    Raises:
-        WrongAnswer: what is wrong, why, and on which inputs; chained to the function's own exception.
-    """
-    _check_signature(exercise, function)
-    largest, tried = None, []
-    for condition, make in exercise.cases.items():
-        inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
-        results, changed = zip(*(_attempt(function, arguments) for arguments in inputs), strict=True)
-        if largest is None and (unwritten := _unwritten(exercise, results[0])):
-            return False, unwritten
-        tried += zip(inputs, results, strict=True)
-        expected = [_attempt(exercise.reference, arguments)[0] for arguments in inputs]
-        for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
-            what = _wrong_result(exercise, mine, right, moved)
-            why = _named_fault(exercise, tried) if what and moved is None else ""
-            what = what or _wrong_gradient(exercise, function, arguments)
-            if what:
-                where = "" if largest is None else f"Right on ordinary inputs, but wrong {condition}.\n"
-                given = ", ".join(map(_describe, exercise.parameters, arguments))
-                cause = mine if isinstance(mine, Exception) else None
-                raise WrongAnswer(f"{exercise.name}: {where}{what}\nInputs: {given}.{why}") from cause
-        if largest is None:
-            largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
-    special = len(exercise.cases) - 1
-    also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
-    gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
-    return True, f"{exercise.name}: right on {N_INPUTS} random inputs{also}{gap}."
+    def _reject(self, condition: str, what: str, arguments: tuple, mine, why: str = ""):
+        """Raise the verdict; `condition` is that of a special case."""
+        where = f"Right on ordinary inputs, but wrong {condition}.\n" if condition else ""
+        given = ", ".join(map(_describe, self.parameters, arguments))
+        cause = mine if isinstance(mine, Exception) else None
+        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}.{why}") from cause
 
 
 def largest_difference(mine, right) -> tuple[float, str]:

@@ -1,5 +1,6 @@
 """Widgets: attention that can be looked at and touched, in a notebook, in slides and in an exported page."""
 
+from .ask import Ask
 from .attention_view import AttentionView
 from .base import strip_widget_state
 from .decoding_tree import DecodingTree
@@ -11,6 +12,6 @@ from .step_through import StepThrough
 from .tokenizer_view import TokenizerView
 
 __all__ = [
-    "AttentionView", "DecodingTree", "MaskExplorer", "PositionExplorer", "Question", "Quiz", "SoftmaxLab",
+    "Ask", "AttentionView", "DecodingTree", "MaskExplorer", "PositionExplorer", "Question", "Quiz", "SoftmaxLab",
     "StepThrough", "TokenizerView", "strip_widget_state",
 ]

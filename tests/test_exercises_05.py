@@ -1,0 +1,1063 @@
+"""Lesson 05's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
+
+import math
+import random
+import re
+import string
+from collections import Counter
+
+import pytest
+import torch
+from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
+    pytest_generate_tests,
+    right,
+    test_every_exercise_has_its_seeded_answers,
+    test_every_known_fault_is_named_as_itself,
+    test_right_answer_in_another_style_passes,
+    test_wrong_answer_is_rejected_with_its_fault,
+    wrong,
+)
+from torch import nn
+
+from course_utils.data.wordpiece import SPECIALS, WordPiece
+from course_utils.exercises import EXERCISES, WrongAnswer, check
+from course_utils.exercises.lesson_05 import LESSON_05
+
+LESSON = LESSON_05
+REFERENCE = {exercise.name: exercise.reference for exercise in LESSON}
+
+
+# --- pair_input ----------------------------------------------------------------------------------------------
+
+@wrong("pair_input", "The second [SEP] is missing")
+def pi_one_sep(a, b):
+    first = ["[CLS]"] + a + ["[SEP]"]
+    return first + b, [0] * len(first) + [1] * len(b)
+
+
+@wrong("pair_input", "The first [SEP] is in segment 1")
+def pi_sep_in_one(a, b):
+    first, second = ["[CLS]", *a], ["[SEP]", *b, "[SEP]"]
+    return first + second, [0 for _ in first] + [1 for _ in second]
+
+
+@wrong("pair_input", "[CLS] is missing")
+def pi_no_cls(a, b):
+    a, b = a + ["[SEP]"], b + ["[SEP]"]
+    return a + b, [0] * len(a) + [1] * len(b)
+
+
+@wrong("pair_input", "There is a second [CLS]")
+def pi_two_cls(a, b):
+    a, b = (["[CLS]"] + text + ["[SEP]"] for text in (a, b))
+    return a + b, len(a) * [0] + len(b) * [1]
+
+
+@wrong("pair_input", "The special pieces have no segment")
+def pi_short_segments(a, b):
+    return ["[CLS]", *a, "[SEP]", *b, "[SEP]"], [0 for _ in a] + [1 for _ in b]
+
+
+@wrong("pair_input", "All segments are 0")
+def pi_zeros(a, b):
+    pieces = ["[CLS]", *a, "[SEP]", *b, "[SEP]"]
+    return pieces, [0] * len(pieces)
+
+
+@wrong("pair_input", "when a piece stands in both texts.\nWrong value")
+def pi_by_the_piece(a, b):
+    pieces = ["[CLS]", *a, "[SEP]", *b, "[SEP]"]
+    segments = [int(piece in b) for piece in pieces]
+    segments[-1] = 1
+    return pieces, segments
+
+
+@wrong("pair_input", "`a` was changed")
+def pi_in_place(a, b):
+    a.insert(0, "[CLS]")
+    a.append("[SEP]")
+    return a + b + ["[SEP]"], [0] * len(a) + [1] * (len(b) + 1)
+
+
+@wrong("pair_input", "segments is a Tensor; expected a list")
+def pi_tensor(a, b):
+    pieces, segments = REFERENCE["pair_input"](a, b)
+    return pieces, torch.tensor(segments)
+
+
+@right("pair_input")
+def pi_loop(a, b):
+    pieces, segments = ["[CLS]"], [0]
+    for number, text in enumerate((a, b)):
+        for piece in text:
+            pieces.append(piece)
+            segments.append(number)
+        pieces.append("[SEP]")
+        segments.append(number)
+    return pieces, segments
+
+
+@right("pair_input")
+def pi_by_the_first_sep(a, b):
+    pieces = f"[CLS] {' '.join(a)} [SEP] {' '.join(b)} [SEP]".split()
+    return pieces, [int(i > pieces.index("[SEP]")) for i in range(len(pieces))]
+
+
+# --- split_word ----------------------------------------------------------------------------------------------
+
+@wrong("split_word", "The shortest piece is taken")
+def sw_shortest(word, vocab):
+    pieces, start, end = [], 0, 1
+    while start < len(word):
+        piece = ("##" if start else "") + word[start:end]
+        if piece in vocab:
+            pieces.append(piece)
+            start = end
+        elif end == len(word):
+            return ["[UNK]"]
+        end += 1
+    return pieces
+
+
+@wrong("split_word", "The rest is looked up without ##, and written without")
+def sw_no_marks(word, vocab):
+    pieces = []
+    while word:
+        end = len(word)
+        while end > 0 and word[:end] not in vocab:
+            end -= 1
+        if end == 0:
+            return ["[UNK]"]
+        pieces.append(word[:end])
+        word = word[end:]
+    return pieces
+
+
+@wrong("split_word", "## is missing in the result")
+def sw_marks_dropped(word, vocab):
+    return [piece.removeprefix("##") for piece in WordPiece([*SPECIALS, *vocab]).cut(word)]
+
+
+@wrong("split_word", "[UNK] stands for the rest only")
+def sw_rest_unknown(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        for end in range(len(word), start, -1):
+            piece = word[start:end] if start == 0 else "##" + word[start:end]
+            if piece in vocab:
+                pieces.append(piece)
+                start = end
+                break
+        else:
+            pieces.append("[UNK]")
+            break
+    return pieces
+
+
+@wrong("split_word", "The rest that is not known is left out")
+def sw_stops(word, vocab):
+    pieces, start = [], 0
+    for _ in word:
+        for end in range(len(word), start, -1):
+            piece = "##" * (start > 0) + word[start:end]
+            if piece in vocab:
+                pieces.append(piece)
+                start = end
+                break
+    return pieces or ["[UNK]"]
+
+
+@wrong("split_word", "It raised EndlessLoopError: after 20,000 look-ups")
+def sw_endless(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        end = len(word)
+        while end > start and ("##" if start else "") + word[start:end] not in vocab:
+            end -= 1
+        pieces.append(("##" if start else "") + word[start:end])
+        start = end
+    return pieces
+
+
+@wrong("split_word", "times, and there is still no end")
+def sw_endless_over_the_vocabulary(word, vocab):
+    pieces = []
+    while word:
+        fits = [p for p in vocab if (p.startswith("##") and word.startswith(p[2:]) if pieces else word.startswith(p))]
+        if fits:
+            pieces.append(max(fits, key=len))
+            word = word[len(pieces[-1].removeprefix("##")):]
+    return pieces
+
+
+@wrong("split_word", "It raised RecursionError")
+def sw_recursion(word, vocab, mark=""):
+    end = next((end for end in range(len(word), 0, -1) if mark + word[:end] in vocab), 0)
+    return [mark + word[:end], *sw_recursion(word[end:], vocab, "##")]
+
+
+@wrong("split_word", "The word was cut in another way when the longest piece led nowhere")
+def sw_backtracking(word, vocab):
+    def cut(start):
+        if start == len(word):
+            return []
+        for end in range(len(word), start, -1):
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocab and (rest := cut(end)) is not None:
+                return [piece] + rest
+        return None
+    return cut(0) or ["[UNK]"]
+
+
+@wrong("split_word", "The word is cut from its end")
+def sw_from_the_right(word, vocab):
+    pieces, end = [], len(word)
+    while end > 0:
+        for start in range(end):
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocab:
+                pieces, end = [piece] + pieces, start
+                break
+        else:
+            return ["[UNK]"]
+    return pieces
+
+
+@wrong("split_word", "the end of a slice is not part of it")
+def sw_range_too_short(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        for end in range(len(word) - 1, start, -1):
+            if ("##" if start else "") + word[start:end] in vocab:
+                break
+        else:
+            return ["[UNK]"]
+        pieces.append(("##" if start else "") + word[start:end])
+        start = end
+    return pieces
+
+
+@wrong("split_word", "pieces is a str; expected a list")
+def sw_string(word, vocab):
+    pieces = REFERENCE["split_word"](word, vocab)
+    return pieces[0] if len(pieces) == 1 else pieces
+
+
+@wrong("split_word", "`vocab` was changed")
+def sw_removes(word, vocab):
+    pieces = REFERENCE["split_word"](word, set(vocab))
+    vocab.discard(pieces[0])
+    return pieces
+
+
+@right("split_word")
+def sw_the_courses(word, vocab):
+    return WordPiece([*SPECIALS, *vocab]).cut(word)
+
+
+@right("split_word")
+def sw_over_the_vocabulary(word, vocab):
+    rest, pieces = word, []
+    while rest:
+        fits = [p for p in vocab if (("##" + rest).startswith(p) and p[:2] == "##" and len(p) > 2 if pieces
+                                     else rest.startswith(p))]
+        if not fits:
+            return ["[UNK]"]
+        pieces.append(max(fits, key=len))
+        rest = rest[len(pieces[-1].removeprefix("##")):]
+    return pieces
+
+
+@right("split_word")
+def sw_recursive(word, vocab, mark=""):
+    if not word:
+        return []
+    for n in range(len(word), 0, -1):
+        if mark + word[:n] in vocab:
+            rest = sw_recursive(word[n:], vocab, "##")
+            return ["[UNK]"] if rest == ["[UNK]"] else [mark + word[:n], *rest]
+    return ["[UNK]"]
+
+
+def test_split_word_is_what_the_courses_tokenizer_does():
+    rng = random.Random(0)
+    seen = set()
+    for _ in range(300):
+        vocab = {mark + "".join(rng.choices("abc", k=rng.randint(1, 3))) for mark in ("", "##") for _ in range(6)}
+        word = "".join(rng.choices("abc", k=rng.randint(1, 7)))
+        pieces = REFERENCE["split_word"](word, vocab)
+        assert pieces == WordPiece([*SPECIALS, *vocab]).cut(word)
+        seen.add(min(len(pieces), 3) if pieces != ["[UNK]"] else 0)
+    assert seen == {0, 1, 2, 3}
+
+
+# --- mask_tokens ---------------------------------------------------------------------------------------------
+
+def uniform(ids, generator):
+    return torch.rand(ids.shape, generator=generator)
+
+
+def replaced(ids, asked, mask_id, vocab_size, generator):
+    """What a right answer does with the asked places."""
+    lot = uniform(ids, generator)
+    inputs = ids.clone()
+    inputs[asked & (lot < 0.8)] = mask_id
+    random_ids = torch.randint(0, vocab_size, ids.shape, generator=generator)
+    return torch.where(asked & (lot > 0.9), random_ids, inputs)
+
+
+@wrong("mask_tokens", "can_mask is not used")
+def mt_specials(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = uniform(ids, generator) < share
+    return replaced(ids, asked, mask_id, vocab_size, generator), ids.masked_fill(~asked, -100)
+
+
+@wrong("mask_tokens", "of the special pieces and the padding")
+def mt_only_padding_spared(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & (ids != 0)
+    return replaced(ids, asked, mask_id, vocab_size, generator), ids.masked_fill(~asked, -100)
+
+
+@wrong("mask_tokens", "Every asked place becomes [MASK]")
+def mt_always(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
+    return ids.masked_fill(asked, mask_id), ids.masked_fill(~asked, -100)
+
+
+@wrong("mask_tokens", "or one random number decides twice: what is below 0.15 is below 0.8, too")
+def mt_one_draw(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    lot = uniform(ids, generator)
+    asked = (lot < share) & can_mask
+    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)
+    inputs = torch.where(asked & (lot > 0.9), torch.randint(vocab_size, ids.shape, generator=generator), inputs)
+    return inputs, torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "Pieces are replaced that are not asked. 80, 10 and 10 %")
+def mt_of_all(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, can_mask, mask_id, vocab_size, generator), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "Each place is asked, since the targets are all ids")
+def mt_targets_everywhere(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), ids.clone()
+
+
+@wrong("mask_tokens", "`ids` was changed")
+def mt_in_place(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    targets = ids.masked_fill(~asked, -100)
+    ids[asked] = replaced(ids, asked, mask_id, vocab_size, generator)[asked]
+    return ids, targets
+
+
+@wrong("mask_tokens", "of the asked places, 0.0% have the original id as their target")
+def mt_targets_after_the_change(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    inputs = torch.where(asked, mask_id, ids)
+    return inputs, torch.where(asked, inputs, -100)
+
+
+@wrong("mask_tokens", "The random id is the same everywhere")
+def mt_one_random_id(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked, lot = (uniform(ids, generator) < share) & can_mask, uniform(ids, generator)
+    inputs = ids.clone()
+    inputs[asked & (lot < 0.8)] = mask_id
+    inputs[asked & (lot >= 0.8) & (lot < 0.9)] = torch.randint(vocab_size, (1,), generator=generator).item()
+    return inputs, torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "Draw from the whole vocabulary")
+def mt_shuffled_ids(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked, lot = (uniform(ids, generator) < share) & can_mask, uniform(ids, generator)
+    words = ids[can_mask]
+    others = words[torch.randint(len(words), ids.shape, generator=generator)]
+    inputs = torch.where(asked & (lot < 0.9), torch.where(lot < 0.8, mask_id, others), ids)
+    return inputs, torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "The generator is not used: two calls with the same seed differ")
+def mt_no_generator(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (torch.rand(ids.shape) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, None), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "called again with a generator of the same seed, it gives the same in 0.0% of cases")
+def mt_generator_half_used(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, None), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "another seed changes nothing")
+def mt_own_generator(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    generator = torch.Generator().manual_seed(42)
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "wrong with another share (0.4).\nWrong shares: of the places that can be masked")
+def mt_share_ignored(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < 0.15) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "72 % are left")
+def mt_overwritten(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    inputs = ids.clone()
+    inputs[asked & (uniform(ids, generator) < 0.8)] = mask_id
+    random_places = asked & (uniform(ids, generator) < 0.1)
+    inputs[random_places] = torch.randint(vocab_size, ids.shape, generator=generator)[random_places]
+    return inputs, torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "that is 2 %")
+def mt_a_tenth_of_the_rest(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    masked = asked & (uniform(ids, generator) < 0.8)
+    random_places = asked & ~masked & (uniform(ids, generator) < 0.1)
+    inputs = ids.masked_fill(masked, mask_id)
+    inputs[random_places] = torch.randint(vocab_size, (int(random_places.sum()),), generator=generator)
+    return inputs, ids.masked_fill(~asked, -100)
+
+
+@wrong("mask_tokens", "The same places are asked in all texts")
+def mt_columns(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (torch.rand(ids.shape[1], generator=generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "of the asked places,")
+def mt_one_lot_for_all(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    lot = torch.rand((), generator=generator)
+    new = mask_id if lot < 0.8 else torch.randint(vocab_size, ids.shape, generator=generator) if lot < 0.9 else ids
+    return torch.where(asked, new, ids), torch.where(asked, ids, -100)
+
+
+@wrong("mask_tokens", "inputs and targets are swapped")
+def mt_swapped(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return torch.where(asked, ids, -100), replaced(ids, asked, mask_id, vocab_size, generator)
+
+
+@wrong("mask_tokens", "targets is torch.bool; expected torch.int64")
+def mt_asked_returned(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), asked
+
+
+@wrong("mask_tokens", "targets is (64, 96, 1); expected (B, T) = (64, 96)")
+def mt_wrong_shape(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    return replaced(ids, asked, mask_id, vocab_size, generator), torch.where(asked, ids, -100).unsqueeze(-1)
+
+
+@wrong("mask_tokens", "it returns one Tensor; expected 2: return inputs, targets")
+def mt_inputs_only(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    return replaced(ids, can_mask, mask_id, vocab_size, generator)
+
+
+@wrong("mask_tokens", "It raised RuntimeError")
+def mt_raises(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = torch.rand(ids.shape, generator=generator)[:, :-1] < share
+    return ids, torch.where(asked & can_mask, ids, -100)
+
+
+@wrong("mask_tokens", "has the signature mask_tokens(ids, mask, vocab)")
+def mt_signature(ids, mask, vocab):
+    return ids, mask
+
+
+@right("mask_tokens")
+def mt_bernoulli(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = torch.bernoulli(can_mask * share, generator=generator).bool()
+    masked = asked & torch.bernoulli(torch.full(ids.shape, 0.8), generator=generator).bool()
+    changed = asked & ~masked & torch.bernoulli(torch.full(ids.shape, 0.5), generator=generator).bool()
+    inputs = ids.clone()
+    inputs[masked] = mask_id
+    inputs[changed] = torch.randint(vocab_size, (int(changed.sum()),), generator=generator)
+    targets = ids.clone()
+    targets[~asked] = -100
+    return inputs, targets
+
+
+@right("mask_tokens")
+def mt_loops(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    inputs, targets = ids.tolist(), [[-100] * len(row) for row in ids]
+    dice = random.Random(torch.randint(10 ** 9, (), generator=generator).item())
+    for b, row in enumerate(can_mask.tolist()):
+        for t, can in enumerate(row):
+            if can and dice.random() < share:
+                targets[b][t], lot = inputs[b][t], dice.random()
+                if lot < 0.8:
+                    inputs[b][t] = mask_id
+                elif lot < 0.9:
+                    inputs[b][t] = dice.randrange(vocab_size)
+    return torch.tensor(inputs), torch.tensor(targets)
+
+
+@right("mask_tokens")
+def mt_one_number_cut_finely(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    """One number may decide twice, if the limits are shares of the share."""
+    lot = torch.rand(ids.shape, generator=generator)
+    asked = can_mask & (lot < share)
+    inputs = torch.where(asked & (lot < 0.9 * share), torch.randint(5, vocab_size, ids.shape, generator=generator), ids)
+    return torch.where(asked & (lot < 0.8 * share), mask_id, inputs), torch.where(asked, ids, -100)
+
+
+@right("mask_tokens")
+def mt_a_fixed_number_a_text(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    """As in the authors' code: so and so many places of each text, and another id than before."""
+    inputs, targets = ids.clone(), torch.full_like(ids, -100)
+    for b in range(len(ids)):
+        places = can_mask[b].nonzero().flatten()
+        for t in places[torch.randperm(len(places), generator=generator)[:round(share * len(places))]].tolist():
+            targets[b, t], lot = ids[b, t], torch.rand((), generator=generator)
+            if lot < 0.9:
+                other = (ids[b, t] + torch.randint(1, vocab_size, (), generator=generator)) % vocab_size
+                inputs[b, t] = mask_id if lot < 0.8 else other
+    return inputs, targets
+
+
+def test_right_masking_is_not_rejected_by_chance():
+    """Forty other beginnings of the generator."""
+    for n in range(1, 41):
+        def shifted(ids, can_mask, mask_id, vocab_size, generator, share=0.15, n=n):
+            torch.rand(n, generator=generator)
+            return REFERENCE["mask_tokens"](ids, can_mask, mask_id, vocab_size, generator, share)
+        assert EXERCISES["mask_tokens"].judge(shifted)[0]
+
+
+@pytest.mark.parametrize(("limits", "phrase"), [((0.7, 0.85), "are [MASK]"), ((0.9, 0.95), "are [MASK]"),
+                                                ((0.8, 0.95), "are as they were")])
+def test_other_shares_are_seen(limits, phrase):
+    def shifted(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+        asked, lot = (uniform(ids, generator) < share) & can_mask, uniform(ids, generator)
+        others = torch.randint(vocab_size, ids.shape, generator=generator)
+        inputs = torch.where(asked & (lot < limits[1]), torch.where(lot < limits[0], mask_id, others), ids)
+        return inputs, torch.where(asked, ids, -100)
+    with pytest.raises(WrongAnswer, match="Wrong shares: of the asked places, .*") as caught:
+        check("mask_tokens", {"mask_tokens": shifted})
+    assert phrase in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [exercise.name for exercise in LESSON])
+def test_stub_shows_a_grey_card(name, capsys):
+    parameters = ", ".join(EXERCISES[name].parameters)
+    for body in ("raise NotImplementedError('your turn')", "return None", "..."):
+        namespace = {}
+        exec(f"def {name}({parameters}):\n    {body}", namespace)
+        check(name, namespace)
+        assert f"… {name}: not written yet" in capsys.readouterr().out
+    with pytest.raises(WrongAnswer, match=f"{name} is a int, not a function"):
+        check(name, {name: 5})
+
+
+# --- mean_pool -----------------------------------------------------------------------------------------------
+
+@wrong("mean_pool", "This is the mean over all places")
+def mp_everything(states, mask):
+    return torch.mean(states, dim=1)
+
+
+@wrong("mean_pool", "Padding is added up, too: it has states like all others")
+def mp_padding_in_the_sum(states, mask):
+    return states.sum(1) / mask.sum(1)[:, None].clamp(min=1)
+
+
+@wrong("mean_pool", "The sum is divided by T, padding included")
+def mp_padding_in_the_divisor(states, mask):
+    return (states * mask[..., None]).mean(dim=1)
+
+
+@wrong("mean_pool", "The mean runs over the features")
+def mp_features(states, mask):
+    return states.mean(dim=2)
+
+
+@wrong("mean_pool", "This is the first state, that of [CLS]")
+def mp_cls(states, mask):
+    return states[:, 0, :]
+
+
+@wrong("mean_pool", "when a text has no pieces.\nNaN")
+def mp_nan(states, mask):
+    return torch.einsum("btd,bt->bd", states, mask.float()) / mask.sum(1, keepdim=True)
+
+
+@wrong("mean_pool", "what flows back to `states` is not finite")
+def mp_repaired_too_late(states, mask):
+    mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+    return mean.nan_to_num()
+
+
+@wrong("mean_pool", "This is the sum. Divide")
+def mp_sum(states, mask):
+    return states.masked_fill(~mask[..., None], 0.0).sum(1)
+
+
+@wrong("mean_pool", "Padding may stand in front")
+def mp_slices(states, mask):
+    return torch.stack([row[:max(n, 1)].mean(0) for row, n in zip(states, mask.sum(1).tolist(), strict=True)])
+
+
+@wrong("mean_pool", "puts the pieces of all texts into one list")
+def mp_one_list(states, mask):
+    return states[mask].mean(dim=0)
+
+
+@wrong("mean_pool", "`states` was changed")
+def mp_in_place(states, mask):
+    states *= mask[..., None]
+    return states.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+
+
+@wrong("mean_pool", "pooled is a list; expected a Tensor")
+def mp_list(states, mask):
+    return [row[words].mean(0) for row, words in zip(states, mask, strict=True)]
+
+
+@wrong("mean_pool", "no gradient reaches `states`")
+def mp_detached(states, mask):
+    return (states.detach() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+
+
+@right("mean_pool")
+def mp_loop(states, mask):
+    pooled = []
+    for row, words in zip(states, mask, strict=True):
+        pooled.append(row[words].mean(0) if words.any() else row.new_zeros(row.shape[-1]))
+    return torch.stack(pooled)
+
+
+@right("mean_pool")
+def mp_weights(states, mask):
+    weights = mask / mask.sum(dim=1, keepdim=True).clamp(min=1)
+    return (weights[:, None] @ states).squeeze(1)
+
+
+@right("mean_pool")
+def mp_masked_fill(states, mask):
+    n = mask.float().sum(1, keepdim=True)
+    return states.masked_fill(~mask.unsqueeze(2), 0).sum(1) / torch.where(n > 0, n, 1)
+
+
+@right("mean_pool")
+def mp_tiny_divisor(states, mask):
+    """As sentence-transformers writes it."""
+    expanded = mask.unsqueeze(-1).expand(states.shape).float()
+    return torch.sum(states * expanded, 1) / torch.clamp(expanded.sum(1), min=1e-9)
+
+
+# --- span_f1 -------------------------------------------------------------------------------------------------
+
+def normalised(text):
+    text = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+def f1_of(p, t, shared):
+    if not p or not t:
+        return float(p == t)
+    if shared == 0:
+        return 0.0
+    precision, recall = shared / len(p), shared / len(t)
+    return 2 * precision * recall / (precision + recall)
+
+
+@wrong("span_f1", "Sets are compared")
+def sf_sets(prediction, truth):
+    p, t = set(normalised(prediction)), set(normalised(truth))
+    return f1_of(p, t, len(p & t))
+
+
+@wrong("span_f1", "The shared words are a set")
+def sf_shared_set(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    return f1_of(p, t, len(set(p) & set(t)))
+
+
+@wrong("span_f1", "Every word of the prediction counts that stands in the truth")
+def sf_each_word(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    return f1_of(p, t, sum(word in t for word in p))
+
+
+@wrong("span_f1", "The articles a, an and the are left out of both answers. They count here")
+def sf_articles(prediction, truth):
+    p, t = (re.sub(f"[{re.escape(string.punctuation)}]", "", text.lower()).split() for text in (prediction, truth))
+    return f1_of(p, t, sum((Counter(p) & Counter(t)).values()))
+
+
+@wrong("span_f1", "This is the precision")
+def sf_precision(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    return sum((Counter(p) & Counter(t)).values()) / len(p) if p else float(not t)
+
+
+@wrong("span_f1", "This is the exact match")
+def sf_exact(prediction, truth):
+    return float(normalised(prediction) == normalised(truth))
+
+
+@wrong("span_f1", "Letters are compared")
+def sf_letters(prediction, truth):
+    p, t = (" ".join(normalised(text)) for text in (prediction, truth))
+    return f1_of(p, t, (Counter(p) & Counter(t)).total())
+
+
+@wrong("span_f1", "when no word is shared.\nIt raised ZeroDivisionError")
+def sf_zero_by_zero(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    shared = sum((Counter(p) & Counter(t)).values())
+    precision, recall = shared / len(p), shared / len(t)
+    return 2 * precision * recall / (precision + recall)
+
+
+@wrong("span_f1", "when one of the answers is empty.\nIt raised ZeroDivisionError")
+def sf_empty(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    shared = sum((Counter(p) & Counter(t)).values())
+    precision, recall = shared / len(p), shared / len(t)
+    return 2 * precision * recall / (precision + recall) if shared else 0.0
+
+
+@wrong("span_f1", "Two empty answers are the same")
+def sf_both_empty(prediction, truth):
+    p, t = normalised(prediction), normalised(truth)
+    shared = sum((Counter(p) & Counter(t)).values())
+    return f1_of(p, t, shared) if shared else 0.0
+
+
+@wrong("span_f1", "Capital letters count as others")
+def sf_capitals(prediction, truth):
+    p, t = ([w for w in "".join(c for c in text if c not in string.punctuation).split() if w not in ("a", "an", "the")]
+            for text in (prediction, truth))
+    return f1_of(p, t, (Counter(p) & Counter(t)).total())
+
+
+@wrong("span_f1", "Punctuation stays with the words")
+def sf_punctuation(prediction, truth):
+    p, t = ([w for w in text.lower().split() if w not in {"a", "an", "the"}] for text in (prediction, truth))
+    return f1_of(p, t, (Counter(p) & Counter(t)).total())
+
+
+@wrong("span_f1", "SQuAD takes the marks out")
+def sf_only_words(prediction, truth):
+    p, t = ([word for word in re.findall(r"\w+", text.lower()) if word not in {"a", "an", "the"}]
+            for text in (prediction, truth))
+    return f1_of(p, t, (Counter(p) & Counter(t)).total())
+
+
+@wrong("span_f1", "Articles are cut out of other words, too")
+def sf_articles_everywhere(prediction, truth):
+    p, t = (re.sub("(the|an|a)", "", "".join(c for c in text.lower() if c.isalnum() or c == " ")).split()
+            for text in (prediction, truth))
+    return f1_of(p, t, (Counter(p) & Counter(t)).total())
+
+
+@wrong("span_f1", "f1 is a str; expected a float")
+def sf_text(prediction, truth):
+    return f"{sf_sets(prediction, truth):.2f}"
+
+
+@right("span_f1")
+def sf_squad(prediction, truth):
+    """As in SQuAD's script (version 2.0)."""
+    p, t = normalised(prediction), normalised(truth)
+    return f1_of(p, t, sum((Counter(p) & Counter(t)).values()))
+
+
+@right("span_f1")
+def sf_loop(prediction, truth):
+    cleaned = []
+    for text in (prediction, truth):
+        for mark in string.punctuation:
+            text = text.replace(mark, "")
+        cleaned.append([word for word in text.lower().split() if word not in ["the", "a", "an"]])
+    p, t = cleaned
+    n, left = len(p) + len(t), list(t)
+    shared = 0
+    for word in p:
+        if word in left:
+            left.remove(word)
+            shared += 1
+    return 2 * shared / n if n else 1
+
+
+# --- best_span -----------------------------------------------------------------------------------------------
+
+@wrong("best_span", "Start and end are chosen each on its own")
+def bs_argmaxes(start, end, is_passage, max_len):
+    return start.argmax().item(), end.argmax().item()
+
+
+@wrong("best_span", "Start and end are chosen each on its own")
+def bs_argmaxes_inside(start, end, is_passage, max_len):
+    outside = ~is_passage
+    return start.masked_fill(outside, -1e9).argmax().item(), end.masked_fill(outside, -1e9).argmax().item()
+
+
+@wrong("best_span", "The two are put in order afterwards")
+def bs_sorted(start, end, is_passage, max_len):
+    return tuple(sorted(bs_argmaxes_inside(start, end, is_passage, max_len)))
+
+
+def spans(is_passage, allowed):
+    places = range(len(is_passage))
+    return [(i, j) for i in places for j in places if allowed(i, j)]
+
+
+@wrong("best_span", "last stands before first")
+def bs_any_order(start, end, is_passage, max_len):
+    pairs = spans(is_passage, lambda i, j: abs(j - i) < max_len and is_passage[i] and is_passage[j])
+    return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]])
+
+
+@wrong("best_span", "is_passage is not used")
+def bs_question(start, end, is_passage, max_len):
+    pairs = spans(is_passage, lambda i, j: i <= j < i + max_len)
+    return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]])
+
+
+@wrong("best_span", "max_len is not used")
+def bs_any_length(start, end, is_passage, max_len):
+    scores = (start[:, None] + end).masked_fill(~(is_passage[:, None] & is_passage), -math.inf)
+    scores = scores.masked_fill(torch.ones_like(scores).tril(-1).bool(), -math.inf)
+    return divmod(scores.argmax().item(), len(end))
+
+
+@wrong("best_span", "One piece too many is allowed")
+def bs_one_too_many(start, end, is_passage, max_len):
+    pairs = spans(is_passage, lambda i, j: i <= j <= i + max_len and is_passage[i] and is_passage[j])
+    return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]])
+
+
+@wrong("best_span", "as the end of a slice")
+def bs_exclusive(start, end, is_passage, max_len):
+    first, last = REFERENCE["best_span"](start, end, is_passage, max_len)
+    return first, last + 1
+
+
+@wrong("best_span", "First the best start is chosen")
+def bs_greedy(start, end, is_passage, max_len):
+    first = max(range(len(start)), key=lambda i: start[i] if is_passage[i] else -math.inf)
+    last = max(range(first, min(first + max_len, len(end))), key=lambda j: end[j] if is_passage[j] else -math.inf)
+    return first, last
+
+
+@wrong("best_span", "when all logits are negative.\nWrong value")
+def bs_zeroed(start, end, is_passage, max_len):
+    scores = (start[:, None] + end) * is_passage[:, None] * is_passage
+    return divmod(scores.triu().tril(max_len - 1).argmax().item(), len(end))
+
+
+@wrong("best_span", "when all logits are negative")
+def bs_starts_at_zero(start, end, is_passage, max_len):
+    best, found = 0.0, (0, 0)
+    for i in range(len(start)):
+        for j in range(i, min(i + max_len, len(end))):
+            if is_passage[i] and is_passage[j] and start[i] + end[j] > best:
+                best, found = start[i] + end[j], (i, j)
+    return found
+
+
+@wrong("best_span", "first is a Tensor; expected a int")
+def bs_tensors(start, end, is_passage, max_len):
+    return tuple(torch.tensor(REFERENCE["best_span"](start, end, is_passage, max_len)))
+
+
+@wrong("best_span", "`start` was changed")
+def bs_in_place(start, end, is_passage, max_len):
+    start[~is_passage] = -math.inf
+    return REFERENCE["best_span"](start, end, is_passage, max_len)
+
+
+@right("best_span")
+def bs_loops(start, end, is_passage, max_len):
+    best, found = -math.inf, None
+    for i in range(len(start)):
+        for j in range(i, min(i + max_len, len(end))):
+            if is_passage[i] and is_passage[j] and start[i] + end[j] > best:
+                best, found = start[i] + end[j], (i, j)
+    return found
+
+
+@right("best_span")
+def bs_triangles(start, end, is_passage, max_len):
+    scores = start[:, None] + end
+    allowed = torch.ones_like(scores).triu().tril(max_len - 1).bool() & is_passage & is_passage[:, None]
+    best = torch.where(allowed, scores, -1e9).argmax()
+    return best.item() // len(end), best.item() % len(end)
+
+
+@right("best_span")
+def bs_probabilities(start, end, is_passage, max_len):
+    """Products of probabilities order the pairs as sums of logits do."""
+    p_start, p_end = (logits.masked_fill(~is_passage, -math.inf).double().softmax(0) for logits in (start, end))
+    return divmod(int((p_start[:, None] * p_end).triu().tril(max_len - 1).argmax()), len(end))
+
+
+@right("best_span")
+def bs_by_length(start, end, is_passage, max_len):
+    T = len(start)
+    found = []
+    for n in range(max_len):
+        sums = start[:T - n] + end[n:]
+        sums = sums.masked_fill(~(is_passage[:T - n] & is_passage[n:]), -math.inf)
+        found.append((sums.max().item(), sums.argmax().item(), sums.argmax().item() + n))
+    return max(found)[1:]
+
+
+# --- scalar_mix ----------------------------------------------------------------------------------------------
+
+@wrong("scalar_mix", "The softmax is missing")
+def sm_raw(states, s, gamma):
+    return gamma * torch.einsum("bltd,l->btd", states, s)
+
+
+@wrong("scalar_mix", "The softmax is over the states")
+def sm_softmax_of_states(states, s, gamma):
+    return gamma * (states.softmax(1) * s[:, None, None]).sum(1)
+
+
+@wrong("scalar_mix", "The layers are added up: every weight is 1")
+def sm_softmax_over_nothing(states, s, gamma):
+    weights = s.view(-1, 1, 1).softmax(-1)
+    return gamma * (weights * states).sum(1)
+
+
+@wrong("scalar_mix", "gamma is forgotten")
+def sm_no_gamma(states, s, gamma):
+    return (states * torch.softmax(s, 0)[:, None, None]).sum(dim=1)
+
+
+@wrong("scalar_mix", "This is the last layer only, times gamma")
+def sm_last(states, s, gamma):
+    return gamma * states[:, -1]
+
+
+@wrong("scalar_mix", "The batch was summed, not the layers")
+def sm_batch(states, s, gamma):
+    return gamma * torch.einsum("bltd,l->ltd", states, s.softmax(0))
+
+
+@wrong("scalar_mix", "exp(s) is not divided by its sum")
+def sm_exp(states, s, gamma):
+    return gamma * (states * s.exp().view(1, -1, 1, 1)).sum(1)
+
+
+@wrong("scalar_mix", "that may be near zero or negative")
+def sm_divided(states, s, gamma):
+    return gamma * (states * (s / s.sum()).reshape(-1, 1, 1)).sum(1)
+
+
+@wrong("scalar_mix", "averaged")
+def sm_mean(states, s, gamma):
+    return gamma * (states * s.softmax(-1)[:, None, None]).mean(1)
+
+
+@wrong("scalar_mix", "gamma is inside the softmax. gamma scales")
+def sm_gamma_inside(states, s, gamma):
+    return ((gamma * s).softmax(0)[:, None, None] * states).sum(1)
+
+
+@wrong("scalar_mix", "exp(s) is infinite for large s")
+def sm_overflow(states, s, gamma):
+    weights = torch.exp(s) / torch.exp(s).sum()
+    return gamma * torch.einsum("l,bltd->btd", weights, states)
+
+
+@wrong("scalar_mix", "Wrong shape: mixed is")
+def sm_not_summed(states, s, gamma):
+    return gamma * states * s.softmax(0)[:, None, None]
+
+
+@wrong("scalar_mix", "no gradient reaches `s`")
+def sm_list(states, s, gamma):
+    weights = s.softmax(0).tolist()
+    return gamma * sum(w * states[:, i] for i, w in enumerate(weights))
+
+
+@wrong("scalar_mix", "no gradient reaches `gamma`")
+def sm_item(states, s, gamma):
+    return gamma.item() * torch.einsum("bltd,l->btd", states, s.softmax(0))
+
+
+@wrong("scalar_mix", "`states` was changed")
+def sm_in_place(states, s, gamma):
+    with torch.no_grad():
+        states.mul_(s.softmax(0)[:, None, None])
+    return gamma * states.sum(1)
+
+
+@right("scalar_mix")
+def sm_loop(states, s, gamma):
+    weights = torch.softmax(s, dim=0)
+    mixed = torch.zeros_like(states[:, 0])
+    for j in range(len(s)):
+        mixed = mixed + weights[j] * states[:, j]
+    return gamma * mixed
+
+
+@right("scalar_mix")
+def sm_tensordot(states, s, gamma):
+    return torch.tensordot(states, gamma * s.softmax(-1), dims=([1], [0]))
+
+
+@right("scalar_mix")
+def sm_by_hand(states, s, gamma):
+    e = (s - s.max()).exp()
+    return gamma * (states * (e / e.sum())[None, :, None, None]).sum(dim=1)
+
+
+@right("scalar_mix")
+def sm_linear(states, s, gamma):
+    return gamma * nn.functional.linear(states.movedim(1, -1), s.softmax(0)[None])[..., 0]
+
+
+# --- the references ------------------------------------------------------------------------------------------
+
+def test_references_keep_their_formulas():
+    """The references themselves, on values that can be checked by hand."""
+    assert REFERENCE["pair_input"](["who", "?"], ["me"]) == (
+        ["[CLS]", "who", "?", "[SEP]", "me", "[SEP]"], [0, 0, 0, 0, 1, 1])
+    vocab = {"em", "e", "##bed", "##ding", "##d", "##s", "embe"}
+    assert REFERENCE["split_word"]("embeddings", vocab - {"embe"}) == ["em", "##bed", "##ding", "##s"]
+    assert REFERENCE["split_word"]("embeddings", vocab | {"##dd"}) == ["[UNK]"]      # embe ##dd, and then "ings"
+    states = torch.tensor([[[1.0, 2.0], [3.0, 6.0], [100.0, 100.0]], [[5.0, 5.0]] * 3])
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    assert REFERENCE["mean_pool"](states, mask).tolist() == [[2.0, 4.0], [0.0, 0.0]]
+    assert REFERENCE["span_f1"]("study the Deep Learning", "Deep learning!") == pytest.approx(0.8)
+    assert REFERENCE["span_f1"]("la la la", "la la land") == pytest.approx(2 / 3)
+    start, end = torch.tensor([9.0, 1.0, 5.0, 0.0, 0.0]), torch.tensor([9.0, 6.0, 0.0, 4.0, 9.0])
+    passage = torch.tensor([False, True, True, True, False])
+    assert REFERENCE["best_span"](start, end, passage, 2) == (2, 3)                   # 9; (1, 1) has 7
+    assert REFERENCE["best_span"](start, end, passage, 1) == (1, 1)
+    layers = torch.tensor([[[[1.0]], [[3.0]]]])                                       # (1, 2, 1, 1)
+    mixed = REFERENCE["scalar_mix"](layers, torch.tensor([0.0, math.log(3)]), torch.tensor(2.0))
+    torch.testing.assert_close(mixed, torch.tensor([[[5.0]]]))                        # 2 (1/4 + 9/4)
+
+
+def test_masking_keeps_its_formula():
+    ids = torch.arange(5, 505).repeat(40, 1)
+    can_mask = ids > 104
+    inputs, targets = REFERENCE["mask_tokens"](ids, can_mask, 4, 505, torch.Generator().manual_seed(0))
+    asked = targets != -100
+    assert not asked[~can_mask].any()
+    assert (inputs == ids)[~asked].all()
+    assert (targets == ids)[asked].all()
+    assert abs(asked[can_mask].float().mean() - 0.15) < 0.02
+    shares = [(inputs == 4)[asked], (inputs == ids)[asked], ((inputs != 4) & (inputs != ids))[asked]]
+    for cases, share in zip(shares, (0.8, 0.1, 0.1), strict=True):
+        assert abs(cases.float().mean() - share) < 0.03
+
+
+def test_pair_input_is_what_the_courses_tokenizer_makes():
+    tokenizer = WordPiece([*SPECIALS, "who", "is", "it", "me"])
+    pieces, segments = REFERENCE["pair_input"](["who", "is", "it"], ["me"])
+    ids, theirs = tokenizer.encode("who is it", "me")
+    assert ([tokenizer.vocab[i] for i in ids], theirs) == (pieces, segments)
