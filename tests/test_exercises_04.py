@@ -983,6 +983,11 @@ def ds_preallocated(x, past_k, past_v, W_q, W_k, W_v):
 
 # --- sentence_vector -----------------------------------------------------------------------------------------
 
+@wrong("sentence_vector", "The number of words lost an axis")
+def sv_without_keepdim(states, mask):
+    return (states * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1).sqrt()
+
+
 @wrong("sentence_vector", "This is the mean: the sum is divided by the number of words")
 def sv_mean(states, mask):
     weights = mask / mask.sum(1, keepdim=True)

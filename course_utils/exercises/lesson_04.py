@@ -804,6 +804,8 @@ SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
      lambda states, mask: _summed(lambda n, T: n)(states, mask).sqrt()),
     ("(B, T, d) times (B, T) do not line up. Give the mask an axis for the features: mask.unsqueeze(-1).",
      lambda states, mask: states * mask),
+    ("The number of words lost an axis, so that (B, d) meets (B,). Keep it: mask.sum(dim=1, keepdim=True).",
+     lambda states, mask: (states * mask.unsqueeze(-1)).sum(1) / mask.sum(1).sqrt()),
     ("states[mask] puts the words of all sentences into one list. Keep the batch: states * mask.unsqueeze(-1).",
      lambda states, mask: states[mask].sum(0) / mask.sum() ** 0.5),
     ("The features are added up. Add up the words, dim=1.",
