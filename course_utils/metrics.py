@@ -1,8 +1,10 @@
-"""How good is a translation, how good is an alignment, and where.
+"""How good is a translation, an alignment, an answer, and where.
 
 Alignments are collections of ``(target position, source position)`` pairs, counted from zero.
 """
 
+import string
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sacrebleu.metrics import BLEU
@@ -75,3 +77,46 @@ def phenomenon_groups(pairs: Sequence) -> dict[str, list[int]]:
 def by_group(metric: Callable[..., float], groups: dict[str, list[int]], *columns: Sequence) -> dict[str, float]:
     """A metric for each group: ``by_group(bleu, length_groups(test), hypotheses, references)``."""
     return {name: metric(*([column[i] for i in chosen] for column in columns)) for name, chosen in groups.items()}
+
+
+# --- answers to questions ----------------------------------------------------------------------------------------
+
+def span_match(prediction: str, truths: Sequence[str]) -> float:
+    """SQuAD's *exact match* (Rajpurkar et al. 2016, section 6.1): 1 if the answer is one of the truths, or 0.
+
+    Capitals, punctuation, the articles *a*, *an* and *the*, and the number of blanks do not count.
+
+    Raises:
+        TypeError: if the truths are one string.
+        ValueError: if there is no truth.
+    """
+    _several(truths)
+    return float(any(_answer_words(prediction) == _answer_words(truth) for truth in truths))
+
+
+def span_f1(prediction: str, truths: Sequence[str]) -> float:
+    """SQuAD's F1 (section 6.1): of both answers' words, in any order, how many are shared; with the nearest truth.
+
+    The harmonic mean of precision (the share of the prediction's words that are in the truth) and recall (the other
+    way round). Words as in `span_match`, whose errors are raised; if one side has none, 1 if both have none.
+    """
+    _several(truths)
+
+    def f1(found: list[str], true: list[str]) -> float:
+        shared = (Counter(found) & Counter(true)).total()
+        return 2 * shared / (len(found) + len(true)) if found and true else float(found == true)
+
+    return max(f1(_answer_words(prediction), _answer_words(truth)) for truth in truths)
+
+
+def _answer_words(text: str) -> list[str]:
+    """Lower case, without punctuation, then without articles: the steps and the order of SQuAD's own script."""
+    text = "".join(c for c in text.lower() if c not in string.punctuation)
+    return [word for word in text.split() if word not in ("a", "an", "the")]
+
+
+def _several(truths: Sequence[str]) -> None:
+    if isinstance(truths, str):
+        raise TypeError(f"truths={truths!r} is one string; expected a list of right answers, such as [{truths!r}].")
+    if not truths:
+        raise ValueError("there is no truth; expected a list of at least one right answer.")

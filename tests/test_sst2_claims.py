@@ -1,0 +1,151 @@
+"""The script behind lesson 05's table on real sentences: its parts, a run in miniature, and two rows where SST-2 is."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from course_utils import bert, setup
+from course_utils.data import load_reviews, load_sst2
+from course_utils.training import fit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "figures"))
+sst2 = importlib.import_module("sst2")
+
+TRUE_FILES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sst2"
+REVIEWS = [(review.text, review.label) for review in load_reviews()]
+
+
+@pytest.fixture(scope="module")
+def trunk():
+    return bert.load()
+
+
+def test_subsets_are_nested_and_differ_by_seed():
+    assert sst2.subset(REVIEWS, 50, 1) == sst2.subset(REVIEWS, 200, 1)[:50]
+    assert sst2.subset(REVIEWS, 50, 1) != sst2.subset(REVIEWS, 50, 2)
+    assert len(set(sst2.subset(REVIEWS, 200, 1))) == 200
+
+
+def test_development_sentences_are_the_same_ones_always_and_never_trained_on():
+    rows = [(f"sentence {i}", i % 2) for i in range(2000)]
+    pool, development = sst2.set_aside(rows)
+    assert len(development) == 1500
+    assert sorted(pool + development) == sorted(rows)
+    assert sst2.set_aside(rows) == (pool, development)
+    assert sum(label for _, label in development) not in (0, 1500)
+
+
+def test_chunks_hold_every_index_once_and_go_by_length():
+    lengths = [5, 1, 4, 2, 3]
+    assert sst2.chunks(lengths, 2) == [[1, 3], [4, 2], [0]]
+
+
+def test_features_are_those_of_each_sentence_alone(trunk):
+    model, tokenizer = trunk
+    texts = ["A dull film.", "Not for a second is this long and quiet film about a ferry boring.", "Bravo!"]
+    cls, mean = sst2.features(model, tokenizer, texts)
+    assert cls.shape == mean.shape == (3, 7, 384)
+    for i, text in enumerate(texts):
+        with torch.inference_mode():
+            states = model(*tokenizer.batch([text]), need_states=True).states[0]       # (7, T, 384), no padding
+        np.testing.assert_allclose(cls[i], states[:, 0], atol=1e-5)
+        np.testing.assert_allclose(mean[i], states.mean(dim=1), atol=1e-5)
+
+
+def test_the_layer_is_the_one_that_knows_the_label():
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(60, 4, 8)).astype("float32"), np.arange(60) % 2
+    vectors[:, 2, 0] = 3 * labels
+    assert sst2.choose_layer(vectors, labels) == 2
+
+
+def test_every_epoch_has_every_sentence_once():
+    rows = REVIEWS[:40]
+    made = sst2.batches(rows, bert.load()[1], 2, 0)
+    assert [len(labels) for _, labels in made[:3]].count(sst2.BATCH) == 2
+    assert sum(len(labels) for _, labels in made) == 80
+    assert sum(int(labels.sum()) for _, labels in made) == 2 * sum(label for _, label in rows)
+
+
+def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
+    model, tokenizer = trunk
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    rows = REVIEWS[:16]
+    torch.manual_seed(0)
+    classifier = sst2.Classifier(model)
+    todo = sst2.batches(rows, tokenizer, 30, 0)
+    log = fit(classifier, todo, len(todo), lr=sst2.LR, loss=sst2.loss, schedule=sst2.SCHEDULE, live=False)
+    assert log.loss[-1] < 0.7 * log.loss[0]
+    assert sst2.accuracy(classifier, tokenizer, rows) > 0.9
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    assert torch.equal(classifier.trunk.token_embed.weight, model.token_embed.weight)
+    same = [torch.equal(ours.feed_forward[0].weight, theirs.feed_forward[0].weight)
+            for ours, theirs in zip(classifier.trunk.layers, model.layers, strict=True)]
+    assert same == [True, True, False, False, False, False]                            # FROZEN = 2
+
+
+def test_the_head_begins_the_same_for_every_sentence(trunk):
+    model, tokenizer = trunk
+    with torch.inference_mode():
+        logits = sst2.Classifier(model)(*tokenizer.batch(["Bravo!", "Boring."]))
+    assert torch.equal(logits[0], logits[1])
+
+
+def test_random_weights_are_not_those_of_the_trunk(trunk):
+    model, _ = trunk
+    newborn = sst2.Classifier(model, pretrained=False)
+    assert not torch.equal(newborn.trunk.token_embed.weight, model.token_embed.weight)
+    assert all(weight.requires_grad for weight in newborn.parameters())
+
+
+def test_a_run_in_miniature_prints_the_table(monkeypatch, capsys):
+    monkeypatch.setattr(sst2, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
+    monkeypatch.setattr(sst2, "EPOCHS", {50: 1})
+    monkeypatch.setattr(sst2, "DEVELOPMENT", 30)
+    sst2.main(["--sizes", "50", "--seeds", "0"])
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    assert len(table) == 3
+    assert len({line.count("|") for line in table}) == 1
+    assert table[2].startswith("| 50 | 1 | 0.")
+
+
+@pytest.mark.parametrize(("options", "asked"), [([], REVIEWS[80:110]), (["--develop"], None)])
+def test_only_develop_measures_on_development_sentences(monkeypatch, options, asked):
+    seen = []
+    monkeypatch.setattr(sst2, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
+    monkeypatch.setattr(sst2, "DEVELOPMENT", 30)
+    monkeypatch.setattr(sst2, "measure", lambda rows, test, *_: seen.append((rows, test)) or ({}, {50: 0}, {50: 0.0}))
+    sst2.main(["--sizes", "50", "--seeds", "0", *options])
+    pool, development = sst2.set_aside(REVIEWS[:80])
+    assert seen == [(pool, asked or development)]
+
+
+# --- two rows of the table, where the files are ----------------------------------------------------------------
+
+@pytest.fixture
+def real(monkeypatch):
+    """SST-2's sentences to train on, without those of development, and to validate on; or skip."""
+    if not TRUE_FILES.is_dir():
+        pytest.skip(f"the files of SST-2 are not at {TRUE_FILES}")
+    monkeypatch.setenv("COURSE_DATA", str(TRUE_FILES))
+    return sst2.set_aside(load_sst2("train"))[0], load_sst2("val")
+
+
+def test_frozen_features_and_then_fine_tuning(real, trunk):
+    seed = setup(0)
+    rows, test = sst2.subset(real[0], 2000, seed), real[1]
+    (texts, labels), (test_texts, test_labels) = zip(*rows, strict=True), zip(*test, strict=True)
+    _, mean = sst2.features(*trunk, texts)
+    _, test_mean = sst2.features(*trunk, test_texts)
+    layer = sst2.choose_layer(mean, np.array(labels))
+    frozen = sst2.probe(mean[:, layer], np.array(labels), test_mean[:, layer], np.array(test_labels))
+    tuned, seconds = sst2.fine_tune(*trunk, rows, sst2.EPOCHS[2000], seed)
+    score = sst2.accuracy(tuned, trunk[1], test)
+    print(f"layer {layer}: {frozen:.3f}; fine-tuned {score:.3f} in {seconds:.0f} CPU seconds")
+    assert layer < 6
+    assert frozen >= 0.80
+    assert score >= frozen + 0.03
