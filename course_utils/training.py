@@ -83,7 +83,7 @@ def endless(batches: Iterable) -> Iterator:
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
         schedule: Callable[[int, int], float] = trapezoid, clip: float = 1.0, label: str = "training",
-        live: bool = True) -> History:
+        live: bool = True, unit: str = "word") -> History:
     """Train ``model`` in place with Adam for ``steps`` steps.
 
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
@@ -102,6 +102,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         label: name on the progress bar.
         live: show the loss beside the bar and (in a notebook) draw its curve; ``False`` for comparisons, whose result
             is not to be seen before its plot.
+        unit: what the loss is a mean over, on the axis of that curve.
 
     Returns:
         The :class:`History`.
@@ -123,7 +124,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     history, started = History(), time.perf_counter()
     bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88,
                disable=not accelerator.is_main_process)
-    curve = LiveCurve(label, steps) if live and accelerator.is_main_process else None
+    curve = LiveCurve(label, steps, unit=unit) if live and accelerator.is_main_process else None
     try:
         for step, batch in zip(range(steps), endless(batches), strict=False):
             for group in optimizer.param_groups:

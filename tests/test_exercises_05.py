@@ -306,6 +306,14 @@ def replaced(ids, asked, mask_id, vocab_size, generator):
     return torch.where(asked & (lot > 0.9), random_ids, inputs)
 
 
+@wrong("mask_tokens", "Random ids go from 0 to vocab_size - 1")
+def mt_ids_from_one(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (uniform(ids, generator) < share) & can_mask
+    lot, random_ids = uniform(ids, generator), torch.randint(1, vocab_size + 1, ids.shape, generator=generator)
+    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)
+    return torch.where(asked & (lot > 0.9), random_ids, inputs), ids.masked_fill(~asked, -100)
+
+
 @wrong("mask_tokens", "can_mask is not used")
 def mt_specials(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     asked = uniform(ids, generator) < share

@@ -85,13 +85,16 @@ def torch_layer(ours, config):
         twin.multihead_attn = torch_twin(ours.cross_attention)
     twin.linear1, _, twin.linear2 = copy.deepcopy(ours.feed_forward)
     for i, residual in enumerate(ours.residuals, start=1):
-        setattr(twin, f"norm{i}", copy.deepcopy(residual.norm))
+        getattr(twin, f"norm{i}").load_state_dict(residual.norm.state_dict())       # its own eps
     return twin.train(ours.training)
 
 
 def torch_stack(ours, config):
     """PyTorch's encoder or decoder with copies of our weights."""
-    norm = copy.deepcopy(ours.norm) if config.pre_norm else None
+    norm = None
+    if config.pre_norm:
+        norm = nn.LayerNorm(config.d_model)
+        norm.load_state_dict(ours.norm.state_dict())
     layers = [torch_layer(layer, config) for layer in ours.layers]
     if isinstance(ours, Encoder):
         twin = nn.TransformerEncoder(layers[0], config.n_layers, norm, enable_nested_tensor=False)

@@ -15,15 +15,6 @@ TAGS = ("O", "PER", "LOC", "ORG", "DATE")
 Table = tuple[str, str]
 """Words or templates divided by ``|``: those of the training part, and the unseen ones."""
 
-Table = tuple[str, str]
-"""Words or templates divided by ``|``: those of the training part, and the unseen ones."""
-
-Table = tuple[str, str]
-"""Words or templates divided by ``|``: those of the training part, and the unseen ones."""
-
-Table = tuple[str, str]
-"""Words or templates divided by ``|``: those of the training part, and the unseen ones."""
-
 
 class SentencePair(NamedTuple):
     """Two sentences; ``follows``: whether the second must be true if the first is; ``kind``: what changed, or same."""

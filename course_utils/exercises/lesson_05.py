@@ -371,6 +371,8 @@ def _masking_counts(function, arguments, result) -> dict[str, Tensor]:
         "of the asked places, {} are as they were": (inputs == ids)[asked],
         "of the random ids, {} are one and the same": random == (random.mode().values if len(random) else -1),
         "of the random ids, {} are of the upper half of the vocabulary": random >= vocab_size // 2,
+        "in {} of the batches a random id is not in the vocabulary (0 to vocab_size - 1)": torch.tensor(
+            [bool(((random < 0) | (random >= vocab_size)).any())]),
         "below an asked place, in the next text, {} are asked": asked[1:][below],
         "beside an asked place, {} are asked": asked[:, 1:][beside],
         "called again with a generator of the same seed, it gives the same in {} of cases": same(
@@ -433,6 +435,8 @@ MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
     "on ordinary inputs": _masking_inputs(),
     "with another share (0.4)": _masking_inputs(0.4),
 }, (
+    ("Random ids go from 0 to vocab_size - 1, which is the last piece: torch.randint(vocab_size, …).",
+     _masking(random_ids=lambda ids, V, g: torch.randint(1, V + 1, ids.shape, generator=g))),
     (f"can_mask is not used. {ONLY_TEXT}", _masking(asked=lambda draw, ids, can_mask, share: draw() < share)),
     (f"can_mask is inverted: only special pieces and padding are asked. {ONLY_TEXT}",
      _masking(asked=lambda draw, ids, can_mask, share: _drawn(draw, ids, ~can_mask, share))),
