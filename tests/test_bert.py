@@ -228,6 +228,13 @@ def test_a_new_model_starts_like_the_authors():
     assert Bert(30, SMALL, pooler=False).pooler is None
 
 
+def test_dropout_takes_its_share_of_the_embeddings_in_training_only():
+    model = Bert(30, replace(SMALL, dropout=0.25))
+    dropped = (model.train().embed(IDS.repeat(50, 1)) == 0).float().mean()
+    assert abs(dropped - 0.25) < 0.02
+    assert (model.eval().embed(IDS) != 0).all()
+
+
 def test_a_mask_must_be_boolean():
     with pytest.raises(TypeError, match="expected torch.bool"):
         small()(IDS, MASK.long())

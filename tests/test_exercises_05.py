@@ -19,6 +19,7 @@ from seeded_answers import (  # noqa: F401 (the tests, and what gives them this 
 )
 from torch import nn
 
+from course_utils import metrics
 from course_utils.data.wordpiece import SPECIALS, WordPiece
 from course_utils.exercises import EXERCISES, WrongAnswer, check
 from course_utils.exercises.lesson_05 import LESSON_05
@@ -674,6 +675,18 @@ def f1_of(p, t, shared):
         return 0.0
     precision, recall = shared / len(p), shared / len(t)
     return 2 * precision * recall / (precision + recall)
+
+
+def test_span_f1_is_what_the_courses_metric_is():
+    rng = random.Random(0)
+    words = "the a study Deep deep Learning learning, studies! of".split()
+    scores = set()
+    for _ in range(300):
+        prediction, truth = (" ".join(rng.choices(words, k=rng.randint(0, 4))) for _ in range(2))
+        score = REFERENCE["span_f1"](prediction, truth)
+        assert score == pytest.approx(metrics.span_f1(prediction, [truth]))
+        scores.add(round(score, 2))
+    assert len(scores) > 4
 
 
 @wrong("span_f1", "Sets are compared")
