@@ -88,6 +88,16 @@ def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
     assert same == [True, True, False, False, False, False]                            # FROZEN = 2
 
 
+def test_padding_changes_no_logit(trunk):
+    model, tokenizer = trunk
+    classifier = sst2.Classifier(model).eval()
+    torch.nn.init.normal_(classifier.head.weight, std=0.1)
+    with torch.no_grad():
+        alone = classifier(*tokenizer.batch(["Bravo!"]))
+        padded = classifier(*tokenizer.batch(["Bravo!", "A long and quiet film about a ferry."]))[:1]
+    torch.testing.assert_close(padded, alone, atol=1e-4, rtol=1e-4)
+
+
 def test_the_head_begins_the_same_for_every_sentence(trunk):
     model, tokenizer = trunk
     with torch.inference_mode():

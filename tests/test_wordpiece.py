@@ -105,6 +105,8 @@ def test_what_is_too_long_loses_its_end_from_the_longer_text():
     ids, segments = tokenizer.encode("low " * 10, "new wide", max_len=8)
     assert tokenizer.decode(ids) == "low low low new wide"
     assert segments == [0] * 5 + [1] * 3
+    ids, _ = tokenizer.encode("low low low", "new new new", max_len=8)                  # alike: the second, as in BERT
+    assert tokenizer.decode(ids) == "low low low new new"
     assert len(tokenizer.encode("low " * 600)[0]) == 512
     with pytest.raises(ValueError, match=r"max_len=2 leaves no room .* at least 3"):
         tokenizer.encode("low", "new", max_len=2)
