@@ -19,6 +19,7 @@ ALLOWED = {
     "data": set(),
     "decoding": {"data.text"},
     "doctor": set(),
+    "efficient": {"attention", "transformer"},
     "exercises": {"attention", "data.text", "metrics", "plotting"},
     "metrics": {"data.grammar"},
     "notebooks": {"widgets"},

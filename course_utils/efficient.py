@@ -1,0 +1,406 @@
+"""Efficient attention: patterns that save the work, exact attention in tiles, linear attention, and Transformer-XL.
+
+Shapes: ``q, k, v (B, n_heads, n, d)``; the output is shaped like ``v``. A query sees no later key (causal) unless said.
+Any length is possible: what is needed to fill a last block is added inside and cut off again. A *window* of w means the
+w keys before the query, and the query's own. A query that may see no key gets zeros. `dense` stores the whole matrix
+and is what everything else is checked against.
+"""
+
+import math
+import time
+import weakref
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from .attention import MultiHeadAttention, causal_mask, masked_softmax, sinusoidal
+from .transformer import Config, FeedForward, Residual
+
+
+def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attention as in the textbook: all ``n * n`` scores are stored (Vaswani et al. 2017, eq. 1).
+
+    ``mask``: boolean, ``True`` = may attend, broadcastable to ``(B, n_heads, n, n)``; by default `causal_mask`.
+    """
+    mask = causal_mask(q.size(2), k.size(2), q.device) if mask is None else mask
+    scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5                   # (B, n_heads, n, n)
+    return masked_softmax(scores, mask) @ v
+
+
+def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The same by PyTorch's kernel, which works tile by tile."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+# --- patterns ------------------------------------------------------------------------------------------------
+
+def _positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name} is {size}; expected at least 1.")
+
+
+def _blocks(x: Tensor, size: int) -> Tensor:
+    """``(B, n_heads, n, d)`` to ``(B, n_heads, n / size, size, d)``; zeros fill the last block."""
+    return F.pad(x, (0, 0, 0, -x.size(2) % size)).unflatten(2, (-1, size))
+
+
+def _around(x: Tensor, size: int, before: int, after: int) -> Tensor:
+    """The keys each block of ``size`` may need: ``(B, n_heads, n / size, before + size + after, d)``, a view."""
+    x = F.pad(x, (0, 0, before, after + -x.size(2) % size))
+    return x.unfold(2, before + size + after, size).transpose(-2, -1)
+
+
+def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = True) -> Tensor:
+    """Each query sees ``window`` keys before it and its own; not causal: as many after it (Beltagy et al. 2020, 3.1).
+
+    Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4`` that is
+    ``1.25 n * window`` scores instead of ``n * n``, one in five of them masked.
+    """
+    return _window(q, k, v, window, causal, n_global=0)
+
+
+def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> Tensor:
+    """A window on either side, and ``n_global`` first tokens that see all and are seen by all.
+
+    Not causal (Beltagy et al. 2020, section 3.1). One softmax over both. (The paper gives the global
+    tokens projections of their own.)
+    """
+    everywhere = F.scaled_dot_product_attention(q[:, :, :n_global], k, v)   # (B, n_heads, n_global, d)
+    return torch.cat([everywhere, _window(q, k, v, window, False, n_global)[:, :, n_global:]], dim=2)
+
+
+def _window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool, n_global: int) -> Tensor:
+    if window < 0 or n_global < 0:
+        raise ValueError(f"window is {window} and n_global {n_global}; expected 0 or more.")
+    (B, n_heads, n, _), after, size = q.shape, 0 if causal else window, max(1, window // 4)
+    n_global = min(n_global, n)
+    m = -(-n // size)
+    k, v = (torch.cat([x[:, :, None, :n_global].expand(-1, -1, m, -1, -1), _around(x, size, window, after)], dim=3)
+            if n_global else _around(x, size, window, after) for x in (k, v))
+    key = torch.arange(-window, size + after, device=q.device)              # from the block's first query
+    distance = torch.arange(size, device=q.device)[:, None] - key           # (size, window + size + after)
+    place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, window + size + after)
+    mask = (-after <= distance) & (distance <= window) & (n_global <= place) & (place < n)
+    mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, keys of a block)
+    q = _blocks(q, size)                                                    # (B, n_heads, m, size, d)
+    output = F.scaled_dot_product_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), mask[None])
+    return output.reshape(B, n_heads, -1, v.size(-1))[:, :, :n]
+
+
+def _columns(x: Tensor, stride: int) -> Tensor:
+    """Every stride-th position is a short sequence of its own: ``(B, n_heads * stride, n / stride, d)``."""
+    return _blocks(x, stride).transpose(2, 3).flatten(1, 2)
+
+
+def _from_columns(x: Tensor, stride: int, n: int) -> Tensor:
+    return x.unflatten(1, (-1, stride)).transpose(2, 3).flatten(2, 3)[:, :, :n]
+
+
+def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
+    """Each query sees the keys 0, stride, 2 stride, … before it: the column above it, if a row is ``stride`` long.
+
+    ``n * n / (2 stride)`` scores (Child et al. 2019, section 4.3).
+    """
+    _positive(stride=stride)
+    return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
+
+
+def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
+    """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
+    _positive(dilation=dilation)
+    if not causal and q.size(2) % dilation:
+        raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
+    split = (_columns(x, dilation) for x in (q, k, v))
+    return _from_columns(sliding_window(*split, window, causal), dilation, q.size(2))
+
+
+def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
+    """Each query sees the keys up to it in its block of ``stride``."""
+    _positive(stride=stride)
+    parts = (_blocks(x, stride).flatten(1, 2) for x in (q, k, v))           # (B, n_heads * m, stride, d)
+    return sdpa(*parts).unflatten(1, (q.size(1), -1)).flatten(2, 3)[:, :, :q.size(2)]
+
+
+def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
+    """Each query sees the last ``c`` keys of every block of ``stride``, up to itself: ``n * n * c / stride`` scores.
+
+    The first ``stride - c`` queries see nothing and get zeros (Child et al. 2019, section 4.3, *fixed*).
+    """
+    _positive(stride=stride, c=c)
+    if c > stride:
+        raise ValueError(f"c is {c}, but a block has stride={stride} positions; expected c <= stride.")
+    k, v = (_blocks(x, stride)[:, :, :, -c:].flatten(2, 3) for x in (k, v))             # (B, n_heads, m * c, d)
+    position = torch.arange(k.size(2) // c * stride, device=q.device).view(-1, stride)[:, -c:].flatten()
+    mask = position <= torch.arange(q.size(2), device=q.device)[:, None]    # (n, m * c)
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
+def _by_halves(q: Tensor, k: Tensor, v: Tensor, first: Callable, second: Callable) -> Tensor:
+    if q.size(1) % 2:
+        raise ValueError(f"two patterns share the heads, but there are {q.size(1)}; expected an even number.")
+    left, right = zip(*(x.chunk(2, dim=1) for x in (q, k, v)), strict=True)
+    return torch.cat([first(*left), second(*right)], dim=1)
+
+
+def strided(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
+    """Half of the heads look along the row, half up the column (Child et al. 2019, section 4.3, by heads as in 5.2)."""
+    return _by_halves(q, k, v, lambda *x: sliding_window(*x, stride), lambda *x: columns(*x, stride))
+
+
+def fixed(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
+    """Half of the heads look at their own block, half at the summaries of all (Child et al. 2019, section 4.3)."""
+    return _by_halves(q, k, v, lambda *x: own_block(*x, stride), lambda *x: summaries(*x, stride, c))
+
+
+# --- exact, in tiles -----------------------------------------------------------------------------------------
+
+def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True) -> Tensor:
+    """Exact attention that never holds more than ``tile * tile`` scores (Dao et al. 2022, algorithm 1, forward).
+
+    For each tile of queries: the largest score so far, the sum of the exponentials, the weighted sum; when a tile of
+    keys brings a larger score, both sums are scaled down to it.
+    """
+    _positive(tile=tile)
+    output = []
+    for begin in range(0, q.size(2), tile):
+        rows = q[:, :, begin:begin + tile] * q.size(-1) ** -0.5
+        n_queries = rows.size(2)
+        largest = rows.new_full((*rows.shape[:3], 1), -math.inf)
+        total, weighted = torch.zeros_like(largest), torch.zeros_like(rows[..., :1] * v[:, :, :1])
+        for start in range(0, begin + n_queries if causal else k.size(2), tile):
+            scores = rows @ k[:, :, start:start + tile].transpose(-2, -1)   # (B, n_heads, tile, tile)
+            if causal and start == begin:                                   # the only tile that holds later keys
+                scores = scores.masked_fill(~causal_mask(n_queries, device=q.device), -math.inf)
+            new = torch.maximum(largest, scores.amax(-1, keepdim=True))
+            weights, shrink = (scores - new).exp(), (largest - new).exp()
+            total = total * shrink + weights.sum(-1, keepdim=True)
+            weighted = weighted * shrink + weights @ v[:, :, start:start + tile]
+            largest = new
+        output.append(weighted / total)
+    return torch.cat(output, dim=2)
+
+
+# --- linear --------------------------------------------------------------------------------------------------
+
+def phi(x: Tensor) -> Tensor:
+    """``elu(x) + 1``, never negative (Katharopoulos et al. 2020, eq. 7)."""
+    return F.elu(x) + 1
+
+
+def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
+    """Weights ``phi(q) . phi(k)`` for ``exp(q . k)``: the work grows with n (Katharopoulos et al. 2020, eq. 9-12).
+
+    Within a chunk as a small matrix; all earlier chunks are in one ``(d, d)`` sum. Summed in float32 at least.
+    """
+    _positive(chunk=chunk)
+    n, precise = q.size(2), torch.promote_types(q.dtype, torch.float32)
+    q, k = (phi(_blocks(x.to(precise), chunk)) for x in (q, k))             # (B, n_heads, m, chunk, d)
+    ones = _blocks(F.pad(v.to(precise), (0, 1), value=1.0), chunk)          # a last column that counts the weights
+    chunks = k.transpose(-2, -1) @ ones                                     # (B, n_heads, m, d, d + 1)
+    past = F.pad(chunks.cumsum(2)[:, :, :-1], (0, 0, 0, 0, 1, 0))           # what was before each chunk
+    output = q @ past + (q @ k.transpose(-2, -1)).tril() @ ones
+    return (output[..., :-1] / output[..., -1:]).flatten(2, 3)[:, :, :n].to(v.dtype)
+
+
+def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):
+    """One position of `linear` as a recurrent network (Katharopoulos et al. 2020, eq. 16-20).
+
+    Args:
+        state: the sum of ``phi(k) v^T (B, n_heads, d, d)`` and of ``phi(k) (B, n_heads, d)`` so far; ``None`` at first.
+        q, k, v: ``(B, n_heads, d)``, of this position only.
+
+    Returns:
+        The output ``(B, n_heads, d)`` and the next state.
+    """
+    q, k = phi(q), phi(k)
+    outer = k.unsqueeze(-1) * v.unsqueeze(-2)                               # (B, n_heads, d, d)
+    total, norm = (outer, k) if state is None else (state[0] + outer, state[1] + k)
+    return (q.unsqueeze(-2) @ total).squeeze(-2) / (q * norm).sum(-1, keepdim=True), (total, norm)
+
+
+# --- models --------------------------------------------------------------------------------------------------
+
+def relative_shift(x: Tensor) -> Tensor:
+    """From scores by distance to scores by key, without a loop (Dai et al. 2019, appendix B).
+
+    Args:
+        x: ``(..., T, K)``; slot p of a query holds the score of distance ``K - 1 - p``. The queries are the last T of
+            K positions.
+
+    Returns:
+        ``(..., T, K)`` with that score under its key. Later keys hold leftovers, which the causal mask must hide.
+    """
+    *rest, T, K = x.shape
+    return F.pad(x, (1, 0)).reshape(*rest, K + 1, T)[..., 1:, :].reshape(x.shape)
+
+
+class RelativeAttention(MultiHeadAttention):
+    """Causal attention that knows distances, not places (Dai et al. 2019, section 3.3)."""
+
+    def __init__(self, d_model: int, n_heads: int):
+        super().__init__(d_model, n_heads)
+        self.W_r = nn.Linear(d_model, d_model, bias=False)
+        self.u, self.v = (nn.Parameter(torch.zeros(n_heads, 1, d_model // n_heads)) for _ in range(2))
+
+    def forward(self, x: Tensor, memory: Tensor) -> Tensor:
+        """Queries from ``x (B, T, d_model)``, keys and values from ``memory (B, M, d_model)`` and ``x``."""
+        k, v = self.project_keys(torch.cat([memory, x], dim=1))             # (B, n_heads, K, d_k), K = M + T
+        K = k.size(2)
+        r = self.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))        # distances K - 1, …, 0
+        q = self.split(self.W_q(x))
+        scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
+        weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
+        return self.W_o(self.join(weights @ v))
+
+
+class _Layer(nn.Module):
+    """An attention and a feed-forward network, each with a residual around it."""
+
+    def __init__(self, attention: nn.Module, config: Config):
+        super().__init__()
+        self.attention, self.feed_forward = attention, FeedForward(config)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+
+    def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
+        """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
+        around, after = self.residuals
+        read = around.enter(x)
+        x = around.add(x, self.attention(read, *memory))
+        return after.add(x, self.feed_forward(after.enter(x))), read
+
+
+class _LanguageModel(nn.Module):
+    """Embedding, layers, and logits by the embedding's matrix."""
+
+    def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, config.d_model)
+        nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
+        self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+
+    def enter(self, ids: Tensor) -> Tensor:
+        """``(B, T)`` to ``(B, T, d_model)``."""
+        return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """``(B, T, d_model)`` to ``(B, T, vocab_size)``."""
+        return self.norm(x) @ self.embed.weight.T
+
+
+class TransformerXL(_LanguageModel):
+    """A language model that reads segment by segment and remembers what its layers read before (Dai et al. 2019).
+
+    Args:
+        vocab_size: how many tokens there are.
+        config: the sizes; ``max_len`` is not used, since distances have no end.
+        mem_len: how many positions are remembered; an attribute, which may be changed for evaluation. 0: none.
+    """
+
+    def __init__(self, vocab_size: int, config: Config, mem_len: int):
+        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads))
+        self.mem_len = mem_len
+
+    def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
+        """Logits ``(B, T, vocab_size)`` of a segment ``ids (B, T)``, and the memories for the next one.
+
+        ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment.
+        """
+        x, new = self.enter(ids), []
+        for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
+            x, read = layer(x, memory)
+            read = torch.cat([memory, read], dim=1).detach()
+            new.append(read[:, max(0, read.size(1) - self.mem_len):])
+        return self.logits(x), new
+
+
+class _Heads(MultiHeadAttention):
+    """Self-attention with any function of ``q, k, v`` in its middle."""
+
+    def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
+        super().__init__(config.d_model, config.n_heads)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, n, d_model)`` to the same shape."""
+        return self.W_o(self.join(self.function(self.split(self.W_q(x)), *self.project_keys(x))))
+
+
+class CausalLM(_LanguageModel):
+    """A decoder without an encoder, with any attention of this file (as in Child et al. 2019, section 5).
+
+    Args:
+        vocab_size: how many tokens there are.
+        config: the sizes.
+        attention: ``(q, k, v) -> output``, causal, for example ``partial(strided, stride=8)``.
+        positions: a module that makes ``(n, d_model)`` of ``arange(n)``; by default a learned vector for each of
+            ``config.max_len`` positions.
+    """
+
+    def __init__(self, vocab_size: int, config: Config, attention: Callable = sdpa, positions: nn.Module | None = None):
+        super().__init__(vocab_size, config, lambda: _Heads(config, attention))
+        self.positions = nn.Embedding(config.max_len, config.d_model) if positions is None else positions
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits ``(B, n, vocab_size)`` for what follows each of ``ids (B, n)``."""
+        x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
+        for layer in self.layers:
+            x, _ = layer(x)
+        return self.logits(x)
+
+
+# --- measuring -----------------------------------------------------------------------------------------------
+
+def best_of(f: Callable[[], object], times: int = 3) -> float:
+    """Seconds of the fastest of several calls: CPU time, so that other programs do not count; on a GPU wall time."""
+    clock = time.perf_counter if torch.cuda.is_initialized() else time.process_time
+
+    def once() -> float:
+        start = clock()
+        f()
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        return clock() - start
+
+    return min(once() for _ in range(times))
+
+
+def peak_memory(f: Callable[[], object]) -> int:
+    """The most bytes of tensors that are alive at a time during ``f()``, beside those that were there before.
+
+    Counted after every operation of PyTorch, storage by storage: the same on every machine. What a single operation
+    needs inside and frees again is not seen.
+    """
+    with _Watch() as watch:
+        f()
+    return watch.peak
+
+
+class _Watch(TorchDispatchMode):
+    """Adds up the storages that operations make, as long as they live."""
+
+    def __init__(self):
+        super().__init__()
+        self.alive: dict[int, int] = {}
+        self.now = self.peak = 0
+
+    def _freed(self, key: int) -> None:
+        self.now -= self.alive.pop(key)
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        """Run the operation and count what it made: a storage that none of its arguments has."""
+        given = {x.untyped_storage()._cdata for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
+        result = operation(*args, **(kwargs or {}))
+        for x in tree_leaves(result):
+            storage = x.untyped_storage() if isinstance(x, Tensor) else None
+            if storage is not None and (key := storage._cdata) not in given | self.alive.keys():
+                self.alive[key] = storage.nbytes()
+                self.now += storage.nbytes()
+                weakref.finalize(storage, self._freed, key)
+        self.peak = max(self.peak, self.now)
+        return result

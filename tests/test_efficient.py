@@ -1,0 +1,357 @@
+"""Efficient attention: every function against the dense masked reference, and what must hold for all of them."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.testing import assert_close
+
+from course_utils.attention import MultiHeadAttention, sinusoidal
+from course_utils.efficient import (
+    CausalLM,
+    RelativeAttention,
+    TransformerXL,
+    best_of,
+    columns,
+    dense,
+    dilated,
+    fixed,
+    linear,
+    linear_step,
+    longformer,
+    own_block,
+    peak_memory,
+    phi,
+    relative_shift,
+    sdpa,
+    sliding_window,
+    strided,
+    summaries,
+    tiled,
+)
+from course_utils.transformer import Config
+
+SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
+
+
+def heads(first: Tensor, second: Tensor, n_heads: int = 4) -> Tensor:
+    """One mask for the first half of the heads, one for the second: ``(n_heads, n, n)``."""
+    return torch.stack([first] * (n_heads // 2) + [second] * (n_heads // 2))
+
+
+def linear_reference(q, k, v, mask):
+    weights = (phi(q) @ phi(k).transpose(-1, -2)) * mask
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A function, and the mask it stands for: ``mask(q, k, w, s, c)`` of positions, window, stride, summary."""
+
+    function: object
+    mask: object
+    causal: bool = True
+    reference: object = dense
+
+
+PATTERNS = {
+    "dense": Pattern(lambda w, s, c: dense, lambda q, k, w, s, c: k <= q),
+    "sdpa": Pattern(lambda w, s, c: sdpa, lambda q, k, w, s, c: k <= q),
+    "sliding window": Pattern(lambda w, s, c: partial(sliding_window, window=w),
+                              lambda q, k, w, s, c: (k <= q) & (q - k <= w)),
+    "window on both sides": Pattern(lambda w, s, c: partial(sliding_window, window=w, causal=False),
+                                    lambda q, k, w, s, c: abs(q - k) <= w, causal=False),
+    "longformer": Pattern(lambda w, s, c: partial(longformer, window=w, n_global=s),
+                          lambda q, k, w, s, c: (abs(q - k) <= w) | (q < s) | (k < s), causal=False),
+    "dilated": Pattern(lambda w, s, c: partial(dilated, window=w, dilation=s),
+                       lambda q, k, w, s, c: (k <= q) & (q - k <= w * s) & ((q - k) % s == 0)),
+    "columns": Pattern(lambda w, s, c: partial(columns, stride=s),
+                       lambda q, k, w, s, c: (k <= q) & ((q - k) % s == 0)),
+    "own block": Pattern(lambda w, s, c: partial(own_block, stride=s),
+                         lambda q, k, w, s, c: (k <= q) & (q // s == k // s)),
+    "summaries": Pattern(lambda w, s, c: partial(summaries, stride=s, c=c),
+                         lambda q, k, w, s, c: (k <= q) & (k % s >= s - c)),
+    "strided": Pattern(lambda w, s, c: partial(strided, stride=s),
+                       lambda q, k, w, s, c: heads((k <= q) & (q - k <= s), (k <= q) & ((q - k) % s == 0))),
+    "fixed": Pattern(lambda w, s, c: partial(fixed, stride=s, c=c),
+                     lambda q, k, w, s, c: heads((k <= q) & (q // s == k // s), (k <= q) & (k % s >= s - c))),
+    "tiled": Pattern(lambda w, s, c: partial(tiled, tile=s), lambda q, k, w, s, c: k <= q),
+    "tiled, not causal": Pattern(lambda w, s, c: partial(tiled, tile=s, causal=False),
+                                 lambda q, k, w, s, c: q + k >= 0, causal=False),
+    "linear": Pattern(lambda w, s, c: partial(linear, chunk=s), lambda q, k, w, s, c: k <= q,
+                      reference=linear_reference),
+}
+CAUSAL = [name for name, pattern in PATTERNS.items() if pattern.causal]
+every = pytest.mark.parametrize("name", PATTERNS)
+each_causal = pytest.mark.parametrize("name", CAUSAL)
+SIZES = dict(w=3, s=4, c=2)
+
+
+def inputs(n: int, B: int = 2, d: int = 8, d_v: int = 6, dtype=torch.float32, seed: int = 0) -> list[Tensor]:
+    rng = torch.Generator().manual_seed(seed)
+    return [torch.randn(B, 4, n, width, generator=rng).to(dtype) for width in (d, d, d_v)]
+
+
+def mask_of(name: str, n: int, **sizes) -> Tensor:
+    q, k = torch.arange(n)[:, None], torch.arange(n)
+    return PATTERNS[name].mask(q, k, *sizes.values())
+
+
+@every
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(n=st.integers(1, 70), B=st.integers(1, 2), d=st.integers(1, 9), w=st.integers(0, 20), s=st.integers(1, 12),
+       c=st.integers(1, 12))
+def test_the_pattern_is_its_mask_over_the_full_matrix(name, n, B, d, w, s, c):
+    sizes = dict(w=w, s=s, c=min(c, s))
+    q, k, v = inputs(n, B, d)
+    right = PATTERNS[name].reference(q, k, v, mask_of(name, n, **sizes))
+    assert_close(PATTERNS[name].function(**sizes)(q, k, v), right, atol=1e-5, rtol=1e-5)
+
+
+@each_causal
+def test_no_query_sees_a_later_key(name):
+    f, (q, k, v) = PATTERNS[name].function(**SIZES), inputs(21)
+    before = f(q, k, v)
+    for i in range(20):
+        later = [x.clone() for x in (q, k, v)]
+        for x in later:
+            x[:, :, i + 1:] += 3
+        after = f(*later)
+        assert_close(after[:, :, :i + 1], before[:, :, :i + 1])
+        assert not torch.allclose(after[:, :, i + 1:], before[:, :, i + 1:])
+
+
+@each_causal
+def test_what_follows_does_not_matter_whatever_it_is(name):
+    """Padding on the right: a shorter sequence has the same outputs, however large the numbers after it."""
+    f, (q, k, v) = PATTERNS[name].function(**SIZES), inputs(21)
+    short = f(*(x[:, :, :13] for x in (q, k, v)))
+    padded = [torch.cat([x[:, :, :13], torch.full_like(x[:, :, 13:], 1e4)], dim=2) for x in (q, k, v)]
+    assert_close(f(*padded)[:, :, :13], short)
+
+
+@every
+def test_weights_sum_to_one_or_there_is_nothing_to_see(name):
+    q, k, v = inputs(21)
+    n_seen = mask_of(name, 21, **SIZES).sum(-1)                            # (n) or (n_heads, n)
+    sums = PATTERNS[name].function(**SIZES)(q, k, torch.ones_like(v))
+    assert_close(sums, (n_seen > 0).float()[..., None].expand_as(sums))
+
+
+@every
+def test_gradients_are_those_of_the_reference(name):
+    gradients = []
+    for f in (PATTERNS[name].function(**SIZES), partial(PATTERNS[name].reference, mask=mask_of(name, 21, **SIZES))):
+        leaves = [x.requires_grad_() for x in inputs(21, dtype=torch.float64)]
+        gradients.append(torch.autograd.grad(f(*leaves).sin().sum(), leaves))
+    for mine, right in zip(*gradients, strict=True):
+        assert_close(mine, right)
+
+
+@every
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float16, 1e-2), (torch.bfloat16, 6e-2)])
+def test_half_precision_is_near(name, dtype, tolerance):
+    f, half = PATTERNS[name].function(**SIZES), inputs(21, dtype=dtype)
+    mine = f(*half)
+    assert mine.dtype == dtype
+    assert_close(mine.float(), f(*(x.float() for x in half)), atol=tolerance, rtol=tolerance)
+
+
+@every
+def test_arguments_are_left_alone(name):
+    arguments = inputs(21)
+    copies = [x.clone() for x in arguments]
+    PATTERNS[name].function(**SIZES)(*arguments)
+    assert all(map(torch.equal, arguments, copies))
+
+
+def test_without_an_order_keys_are_a_set():
+    q, k, v = inputs(21)
+    order, f = torch.randperm(21, generator=torch.Generator().manual_seed(0)), partial(tiled, tile=4, causal=False)
+    assert_close(f(q, k[:, :, order], v[:, :, order]), f(q, k, v))
+    assert_close(f(q[:, :, order], k, v), f(q, k, v)[:, :, order])
+
+
+# --- the work that is saved ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["sliding window", "longformer", "dilated", "own block", "tiled", "linear"])
+def test_memory_grows_with_the_length_and_not_with_its_square(name):
+    f, peaks = PATTERNS[name].function(w=32, s=32, c=4), []
+    for n in (1024, 4096):
+        q, k, v = inputs(n, B=1)
+        with torch.no_grad():
+            peaks.append(peak_memory(partial(f, q, k, v)))
+    assert peaks[1] < 4.4 * peaks[0]
+
+
+def test_the_full_matrix_grows_with_the_square():
+    peaks = [peak_memory(partial(dense, *inputs(n, B=1))) for n in (256, 1024)]
+    assert peaks[1] > 15 * peaks[0]
+
+
+def test_tiles_need_no_more_for_more_keys():
+    """Beside its output: more queries make more output, more keys nothing."""
+    peaks = []
+    for n in (512, 4096):
+        q, (_, k, v) = inputs(128)[0], inputs(n)
+        with torch.no_grad():
+            peaks.append(peak_memory(partial(tiled, q, k, v, causal=False)))
+    assert peaks[0] == peaks[1]
+
+
+def test_peak_memory_counts_what_is_alive():
+    x = torch.ones(1000)
+    assert peak_memory(lambda: x + 1) == 4000
+    assert peak_memory(lambda: (x + 1, x + 2)) >= 8000
+    assert peak_memory(lambda: [float((x + i).sum()) for i in range(9)]) < 4100 + 9 * 8
+    assert peak_memory(lambda: x.view(10, 100)) == 0
+
+
+def test_best_of_is_the_fastest_of_several_calls():
+    work = [3_000_000, 10, 3_000_000]
+    assert best_of(lambda: sum(range(work.pop()))) < 0.01
+    assert not work
+
+
+# --- linear attention as a recurrence ------------------------------------------------------------------------
+
+def test_the_recurrence_is_the_same():
+    q, k, v = inputs(21)
+    state, outputs = None, []
+    for t in range(21):
+        output, state = linear_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
+        outputs.append(output)
+    assert_close(torch.stack(outputs, dim=2), linear(q, k, v, chunk=4))
+    assert [tuple(x.shape) for x in state] == [(2, 4, 8, 6), (2, 4, 8)]
+
+
+# --- Transformer-XL ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("T", "K"), [(1, 1), (1, 5), (3, 5), (5, 5)])
+def test_the_shift_is_the_loop(T, K):
+    x = torch.randn(2, 3, T, K)
+    shifted = relative_shift(x)
+    for i in range(T):
+        for j in range(K - T + i + 1):
+            distance = K - T + i - j
+            assert_close(shifted[..., i, j], x[..., i, K - 1 - distance])
+
+
+def with_random_numbers(model):
+    """Also where a new model has zeros, which would hide a term."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3, generator=generator)
+    return model.double()
+
+
+def test_relative_attention_by_its_formula():
+    """Dai et al. 2019, section 3.3: the four terms, one pair at a time."""
+    attention = with_random_numbers(RelativeAttention(8, 2))
+    x, memory = torch.randn(1, 3, 8).double(), torch.randn(1, 2, 8).double()
+    seen = torch.cat([memory, x], dim=1)
+    q, k, v = (attention.split(W(y)) for W, y in ((attention.W_q, x), (attention.W_k, seen), (attention.W_v, seen)))
+    r = attention.split(attention.W_r(sinusoidal(5, 8).double()[None]))    # r[distance]
+    scores = torch.full((1, 2, 3, 5), -torch.inf).double()
+    for h in range(2):
+        for i in range(3):
+            for j in range(2 + i + 1):
+                content = (q[0, h, i] + attention.u[h, 0]) @ k[0, h, j]
+                place = (q[0, h, i] + attention.v[h, 0]) @ r[0, h, 2 + i - j]
+                scores[0, h, i, j] = (content + place) / 2                 # sqrt(d_k) = 2
+    right = attention.W_o(attention.join(scores.softmax(-1) @ v))
+    assert_close(attention(x, memory), right)
+
+
+@pytest.mark.parametrize("length", [1, 5, 16])
+def test_segments_with_memory_are_one_pass(length):
+    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=1000)), torch.randint(0, 11, (2, 32))
+    whole, _ = model(ids)
+    memories, parts = None, []
+    for segment in ids.split(length, dim=1):
+        logits, memories = model(segment, memories)
+        parts.append(logits)
+    assert_close(torch.cat(parts, dim=1), whole)
+
+
+def test_memory_is_cut_and_carries_no_gradient():
+    model, ids = TransformerXL(11, SMALL, mem_len=6), torch.randint(0, 11, (2, 8))
+    memories = None
+    for _ in range(2):
+        _, memories = model(ids, memories)
+        assert [tuple(m.shape) for m in memories] == [(2, 6, 16)] * 2
+        assert not any(m.requires_grad for m in memories)
+    model.mem_len = 0
+    _, memories = model(ids, memories)
+    assert [tuple(m.shape) for m in memories] == [(2, 0, 16)] * 2
+
+
+def test_more_memory_sees_further():
+    """Without memory the first token of a segment depends on nothing before it."""
+    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=4)), torch.randint(0, 11, (1, 8))
+    changed = ids.clone()
+    changed[:, 0] = (ids[:, 0] + 1) % 11
+    for mem_len, same in ((0, True), (4, False)):
+        model.mem_len = mem_len
+        first, second = (model(x[:, 4:], model(x[:, :4])[1])[0] for x in (ids, changed))
+        assert torch.equal(first, second) == same
+
+
+# --- the language model --------------------------------------------------------------------------------------
+
+@each_causal
+def test_every_causal_pattern_makes_a_language_model(name):
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, PATTERNS[name].function(**SIZES)), torch.randint(0, 11, (2, 21))
+    logits = model(ids)
+    changed = ids.clone()
+    changed[:, 12:] = (ids[:, 12:] + 1) % 11
+    assert logits.shape == (2, 21, 11)
+    assert_close(model(changed)[:, :12], logits[:, :12])
+    logits.sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_the_kernel_and_the_matrix_are_the_same_language_model():
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, sdpa), torch.randint(0, 11, (2, 21))
+    before = model(ids)
+    for layer in model.layers:
+        assert isinstance(layer.attention, MultiHeadAttention)
+        layer.attention.function = dense
+    assert_close(model(ids), before)
+
+
+def test_positions_may_be_any_module():
+    class Grid(torch.nn.Module):
+        def forward(self, positions):
+            return torch.stack([positions // 4, positions % 4] * 8, dim=-1).float()
+
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, positions=Grid()), torch.zeros(1, 16, dtype=torch.long)
+    assert not any("positions" in name for name, _ in model.named_parameters())
+    assert not torch.allclose(model(ids)[:, 0], model(ids)[:, 5])
+
+
+# --- bad input -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: sliding_window(*x, -1), "window is -1"),
+    (lambda x: longformer(*x, 2, -1), "n_global -1; expected 0 or more"),
+    (lambda x: columns(*x, 0), "stride is 0; expected at least 1"),
+    (lambda x: own_block(*x, 0), "stride is 0"),
+    (lambda x: dilated(*x, 2, 0), "dilation is 0"),
+    (lambda x: dilated(*x, 2, 4, causal=False), "21 positions do not divide into 4 columns"),
+    (lambda x: summaries(*x, 4, 5), "c is 5, but a block has stride=4"),
+    (lambda x: strided(*(t[:, :3] for t in x), 4), "two patterns share the heads, but there are 3"),
+    (lambda x: tiled(*x, tile=0), "tile is 0"),
+    (lambda x: linear(*x, chunk=0), "chunk is 0"),
+    (lambda x: dense(*x, mask=torch.ones(21, 21)), "expected torch.bool"),
+])
+def test_bad_input_is_told(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(inputs(21))
