@@ -1,0 +1,615 @@
+"""The figures of lesson 06, efficient attention. Each function returns a card, ``ALT`` says what it shows."""
+
+from math import exp
+
+import numpy as np
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from style import (
+    BAD,
+    BAND,
+    GOOD,
+    INK,
+    KEY,
+    MUTED,
+    PAPER,
+    QUERY,
+    RULE,
+    VALUE,
+    area,
+    arrow,
+    box,
+    card,
+    disc,
+    path,
+    step,
+    text,
+    text_width,
+    tint,
+)
+
+from course_utils.widgets.mask_explorer import PATTERNS
+
+LENGTH = 16
+"""Positions in each picture of a pattern."""
+PANELS = (("causal", 0, 0, "all before: the reference"), ("sliding window", 3, 0, "text: what is near"),
+          ("dilated", 3, 2, "same cost, twice as far"), ("global tokens", 3, 1, "long documents, encoder"),
+          ("strided", 4, 4, "images: what repeats"), ("fixed", 1, 4, "generating text"),
+          ("block recurrence", 0, 4, "long text, by segments"))
+"""Pattern, window w, stride s, what it is for; the patterns and their numbers are MaskExplorer's."""
+LAYERS, SEGMENT, SEGMENTS = 3, 4, 4
+WINDOW = 2 * SEGMENT
+"""What the vanilla model reads for each token: as much as a segment and its memory."""
+QUERIES, SLOTS = 3, 5
+PICTURE = ("........", "..####..", ".#....#.", "......#.", "...###..", "......#.", ".#....#.", "..####..")
+"""A digit of eight by eight."""
+PIXEL = (4, 5)
+"""Row and column of the pixel that asks, from 0."""
+SCORES = (1, 2, 0, 1, 3, 1, 2, 4)
+VALUES = (5, 1, 4, 2, 3, 6, 2, 4)
+TILE = 2
+N, D = 512, 64
+"""Length and d_k of the two products; the drawing is to scale."""
+HEADS = 8
+SHARED = (("multi-head", 8), ("grouped-query", 2), ("multi-query", 1))
+"""How many key/value heads."""
+SHORT = 1000
+"""Below about this length nothing beats the whole matrix by much."""
+
+
+def _mask(pattern, window, stride):
+    """MaskExplorer's mask."""
+    q, k = np.ogrid[:LENGTH, :LENGTH]
+    return PATTERNS[pattern](q, k, LENGTH, window, stride)
+
+
+def _share(pattern, window, stride):
+    """Which part of the causal pairs a pattern keeps, in per cent."""
+    causal = np.tri(LENGTH, dtype=bool)
+    return 100 * (_mask(pattern, window, stride) & causal).sum() / causal.sum()
+
+
+def _online():
+    """The online softmax over tiles: scores, values, factor, m, s and o after each."""
+    m, s, o = -np.inf, 0.0, 0.0
+    for begin in range(0, len(SCORES), TILE):
+        scores, values = SCORES[begin:begin + TILE], VALUES[begin:begin + TILE]
+        new = max(m, *scores)
+        factor = exp(m - new)
+        weights = [exp(score - new) for score in scores]
+        s = factor * s + sum(weights)
+        o = factor * o + sum(w * v for w, v in zip(weights, values, strict=True))
+        m = new
+        yield scores, values, factor, m, s, o
+
+
+def _shifted():
+    """The four tables of the relative shift; −1 is the padding, else 10 × query + distance."""
+    by_distance = 10 * np.arange(QUERIES)[:, None] + np.arange(SLOTS)[::-1]
+    padded = np.pad(by_distance, ((0, 0), (1, 0)), constant_values=-1)
+    again = padded.reshape(SLOTS + 1, QUERIES)
+    return by_distance, padded, again, again[1:].reshape(QUERIES, SLOTS)
+
+
+TILES = list(_online())
+ALL_AT_ONCE = sum(exp(x) * v for x, v in zip(SCORES, VALUES, strict=True)) / sum(exp(x) for x in SCORES)
+"""The same output from the softmax over all scores."""
+
+ALT = {
+    "06_patterns":
+        f"Seven patterns of attention as masks of {LENGTH} by {LENGTH}. A row is a query, a column a key; a filled "
+        "cell means the query sees the key. With each: its share of the causal pairs, and what it is for. "
+        + " ".join(f"{panel[0].capitalize()}: {shape}; {_share(*panel[:3]):.0f} %, {panel[3]}."
+                   for panel, shape in zip(PANELS, (
+                       "the whole lower triangle", "a band of three keys on either side of the diagonal",
+                       "every second diagonal, three on either side, with gaps between",
+                       "the band, and the first row and the first column full",
+                       "two heads, the row head sees the four keys before, a band; the column head, small squares, "
+                       "every fourth key before, diagonals four apart",
+                       "two heads, the own-block head sees triangles along the diagonal; the summary head, small "
+                       "squares, sees the last key of every block of four, columns",
+                       "the own block of four and the whole block before it, steps along the diagonal"), strict=True))
+        + " Cells above the diagonal are light: they exist only where a query may look ahead.",
+    "06_recurrence":
+        "How a text that is longer than the window is read: vanilla and Transformer-XL. Left, vanilla: a window of "
+        f"{WINDOW} tokens, {LAYERS} layers, slides by one token; for each next token all its states are computed "
+        f"again, {SEGMENT} × {WINDOW} × {LAYERS} = {SEGMENT * WINDOW * LAYERS} states for {SEGMENT} tokens. Right, "
+        f"Transformer-XL: the text in segments of {SEGMENT} tokens. Only the states of the current segment are "
+        f"computed, {SEGMENT} × {LAYERS} = {SEGMENT * LAYERS}; in each layer it also reads the states of the previous "
+        "segment, which are cached and drawn hatched. No gradient goes back into the cache. Thick arrows lead from "
+        "the current segment's top layer one segment to the left in each layer below, to the first segment: the "
+        "reach grows by a segment a layer.",
+    "06_shift":
+        "The relative shift in four steps, for three queries a, b, c and five slots. 1, by distance: each row holds "
+        "the scores of a query for the distances 4 3 2 1 0, written a4 to a0, b4 to b0, c4 to c0. 2, pad: a column of "
+        "zeros on the left, three by six. 3, read the same 18 numbers row by row with width three: six rows, "
+        "0 a4 a3; a2 a1 a0; 0 b4 b3; b2 b1 b0; 0 c4 c3; c2 c1 c0. 4, the first row is cut, the other 15 are read with "
+        "width five: a2 a1 a0 0 b4; b3 b2 b1 b0 0; c4 c3 c2 c1 c0. Now a column is a key: distance 0 stands on the "
+        "diagonal that ends at the last key. The cells after it, grey, belong to keys after the query; the causal "
+        "mask removes them.",
+    "06_flatten":
+        "A picture of eight by eight pixels, a digit, and the same 64 pixels as a sequence. In the picture one pixel "
+        f"asks: row {PIXEL[0] + 1}, column {PIXEL[1] + 1}. The pixels before it in its row have a green frame, the "
+        "pixels above it in its column a small square. In the sequence, where the rows stand one after another, the "
+        f"row is still the {PIXEL[1]} neighbours just before the pixel, but the column is every eighth cell: "
+        f"distances {', '.join(str(8 * (i + 1)) for i in range(PIXEL[0]))}, shown by arcs. Lost: the pixel above is 8 "
+        "places away. Recovered: a row head sees the neighbours, a column head every eighth place.",
+    "06_tiles":
+        f"The softmax of one query over {len(SCORES)} scores, in four tiles of two. Scores "
+        f"{', '.join(map(str, SCORES))}; values {', '.join(map(str, VALUES))}. After each tile: "
+        + " ".join(f"tile {i}, m = {m}, {f'old s and o times {factor:.2f}, ' * (i > 1)}s = {s:.2f}, o = {o:.2f}."
+                   for i, (_, _, factor, m, s, o) in enumerate(TILES, 1))
+        + f" When the maximum m grows, s and o of the tiles before are rescaled by the factor exp(old m − new m). At "
+        f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all eight at once gives the same, "
+        f"{ALL_AT_ONCE:.3f}. Only two scores are held at any time.",
+    "06_linear":
+        f"Two ways to bracket the same product, drawn to scale for n = {N} and d = {D}. Above, (φ(Q) φ(K)ᵀ) V: the "
+        f"tall φ(Q), n by d, times the wide φ(K)ᵀ, d by n, gives a large square of n by n, {N * N:,} numbers; times V "
+        f"it gives the output, n by d. 2 n² d = {2 * N * N * D / 1e6:.1f} million multiplications. Below, "
+        f"φ(Q) (φ(K)ᵀ V): φ(K)ᵀ times V comes first and gives a small square of d by d, {D * D:,} numbers; φ(Q) times "
+        f"it gives the same output. 2 n d² = {2 * N * D * D / 1e6:.1f} million, n / d = {N // D} times fewer. A "
+        "softmax stands around the large square and forbids the second way.",
+    "06_heads":
+        f"Eight query heads over eight, two and one key/value heads. Three panels, each with {HEADS} query heads above "
+        "and the heads of keys and values below, and lines from each query head to the one that it reads. Multi-head "
+        "attention: eight key/value heads, one for each query head; the cache has size 1. Grouped-query attention: "
+        "two key/value heads, each read by four query heads; the cache has 1/4 of the size. Multi-query attention: "
+        "one key/value head, read by all eight; 1/8 of the size. A bar below each shows the size of the cache.",
+    "06_choice":
+        f"Which attention: a chart of three questions. Is n below about {SHORT:,}? Yes: dense attention, with SDPA, "
+        "PyTorch's scaled_dot_product_attention. If not: must it be exact? Yes: SDPA or FlashAttention, time still "
+        "n², memory n. If not: what is read? Four answers. Generation with a long memory: sliding-window cache, "
+        "grouped queries, Transformer-XL, or a linear RNN. Images, or periodic signals: strided. Long documents, in an "
+        "encoder: window plus global tokens, as in Longformer and BigBird. Generation of text: fixed, or a window.",
+}
+
+
+def _squares(axes, left, top, mask, cell, part=1.0, fill=GOOD, edge="none", line=1.0):
+    """Squares in the cells of a mask, in the middle of each, as one shape; ``part`` of the cell's width."""
+    points, codes = [], []
+    for i, j in np.argwhere(mask):
+        x, y, half = left + (j + 0.5) * cell, top + (i + 0.5) * cell, part * cell / 2
+        points += [(x - half, y - half), (x + half, y - half), (x + half, y + half), (x - half, y + half),
+                   (x - half, y - half)]
+        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    patch = PathPatch(Path(points, codes), facecolor=fill, edgecolor=edge, linewidth=line)
+    axes.add_artist(patch)
+    patch.set_clip_on(False)
+
+
+def _stairs(axes, left, top, cell):
+    """The cells of a causal mask, empty."""
+    ends = [(left + j * cell, top + i * cell) for i in range(LENGTH) for j in (i, i + 1)]
+    area(axes, *ends, (left + LENGTH * cell, top + LENGTH * cell), (left, top + LENGTH * cell), fill=PAPER)
+    for i in range(1, LENGTH):
+        x, y = left + i * cell, top + i * cell
+        path(axes, (left, y), (x, y), (x, top + LENGTH * cell), color=tint(INK, 0.22), line=0.7, head=False)
+
+
+def _heads_of(pattern, window, stride):
+    """The mask of the first and of the second head."""
+    q, k = np.ogrid[:LENGTH, :LENGTH]
+    causal = k <= q
+    if pattern == "strided":
+        return causal & (q - k <= window), causal & ((q - k) % stride == 0)
+    return causal & (q // stride == k // stride), causal & (k % stride >= stride - window)
+
+
+SEEN, AHEAD = tint(GOOD, 0.75), tint(GOOD, 0.3)
+
+
+def patterns():
+    axes = card(480)
+    cell, causal = 9, np.tri(LENGTH, dtype=bool)
+    side = LENGTH * cell
+    for number, (name, window, stride, use) in enumerate(PANELS):
+        left, top = 10 + 236 * (number % 4), 8 + 234 * (number // 4)
+        begin, high = left + 44, top + 38
+        box(axes, left + 116, top + 115, 232, 230, fill=BAND, edge="none", corner=10)
+        text(axes, left + 116, top + 21, name, 17, INK, "bold")
+        mask = _mask(name, window, stride)
+        _stairs(axes, begin, high, cell)
+        if name in ("strided", "fixed"):
+            first, second = _heads_of(name, window, stride)
+            assert (mask == first | second).all()
+            _squares(axes, begin, high, first, cell, 0.92, SEEN)
+            _squares(axes, begin, high, second, cell, 0.5, INK)
+        else:
+            _squares(axes, begin, high, mask & causal, cell, 0.92, SEEN)
+            if (mask & ~causal).any():
+                _squares(axes, begin, high, mask & ~causal, cell, 0.8, AHEAD, GOOD, 0.8)
+        box(axes, begin + side / 2, high + side / 2, side + 3, side + 3, INK, fill="none", corner=2, line=1.4)
+        numbers = ", ".join(f"{letter} = {value}" for letter, value in (("w", window), ("s", stride)) if value)
+        share = f"{_share(name, window, stride):.0f} %"
+        wide = text_width(share, 16, "bold") + (10 + text_width(numbers, 15) if numbers else 0)
+        text(axes, left + 116 - wide / 2, top + 198, share, 16, INK, "bold", "left")
+        if numbers:
+            text(axes, left + 116 + wide / 2, top + 198, numbers, 15, MUTED, align="right")
+        text(axes, left + 116, top + 218, use, 15, GOOD, "bold")
+    left, top = 10 + 236 * 3, 8 + 234
+    text(axes, left + 14, top + 22, "row: query", 15, QUERY, "bold", "left")
+    text(axes, left + 222, top + 22, "column: key", 15, KEY, "bold", "right")
+    one = np.ones((1, 1), dtype=bool)
+    for y, words, *mark in ((52, "sees the key", 0.92, SEEN), (74, "(row, own-block head)",),
+                            (100, "only if it may look ahead", 0.85, AHEAD, GOOD, 1),
+                            (126, "strided: column head", 0.5, INK), (148, "fixed: summary head",)):
+        if mark:
+            _squares(axes, left + 14, top + y - 7, one, 14, *mark)
+        text(axes, left + 36, top + y, words, 15, align="left")
+    text(axes, left + 14, top + 174, "w: window, s: stride", 15, MUTED, align="left")
+    text(axes, left + 14, top + 198, f"%: of the {causal.sum()} causal", 15, INK, "bold", "left")
+    text(axes, left + 14, top + 220, f"pairs, n = {LENGTH}", 15, INK, "bold", "left")
+    return axes
+
+
+def _computed(axes, left, top, size, color=INK):
+    """A state that is made now: filled."""
+    box(axes, left + size / 2, top + size / 2, size, size, color, fill=tint(color, 0.75), corner=2, line=1.4)
+
+
+def _hatched(axes, left, top, size, color=INK):
+    """A state that is only read: diagonal lines."""
+    box(axes, left + size / 2, top + size / 2, size, size, color, fill=PAPER, corner=2, line=1.4)
+    for offset in np.arange(-size + 6, size, 6):
+        begin, end = max(0, -offset), min(size, size - offset)
+        path(axes, (left + begin, top + size - begin - offset), (left + end, top + size - end - offset), color=color,
+             line=1.2, head=False)
+
+
+def recurrence():
+    axes = card(480)
+    box(axes, 174, 240, 328, 464, fill=BAND, edge="none", corner=10)
+    text(axes, 26, 30, "vanilla", 18, INK, "bold", "left")
+    text(axes, 26, 56, "slides by one token, and reads", 15, align="left")
+    text(axes, 26, 78, "the whole window again", 15, align="left")
+    size, pitch = 15, 21
+    for token in range(SEGMENT):
+        top = 104 + 74 * token
+        for layer in range(LAYERS):
+            for i in range(WINDOW):
+                _computed(axes, 26 + (token + i) * pitch, top + layer * (size + 3), size)
+        x, y = 26 + (token + WINDOW) * pitch, top + size / 2
+        arrow(axes, (x - 3, y), (x + 20, y), line=2)
+        box(axes, x + 31, y, size + 1, size + 1, RULE, fill=PAPER, corner=2, line=1.4, dashed=True)
+    text(axes, 26, 398, "dashed: the next token", 15, MUTED, align="left")
+    text(axes, 26, 426, f"{SEGMENT} tokens: {SEGMENT} × {WINDOW} × {LAYERS}", 15, align="left")
+    text(axes, 26, 452, f"= {SEGMENT * WINDOW * LAYERS} states computed", 17, BAD, "bold", "left")
+
+    size, pitch, gap = 22, 26, 24
+    box(axes, 647, 240, 606, 464, fill=BAND, edge="none", corner=10)
+    text(axes, 360, 30, "Transformer-XL", 18, INK, "bold", "left")
+    text(axes, 360, 56, "each layer reads the layer below: this segment and the cached one", 15, align="left")
+    wide = SEGMENT * pitch - (pitch - size)
+    begins = [446 + (SEGMENT * pitch + gap) * segment for segment in range(SEGMENTS)]
+    rows = [334 - 70 * level for level in range(LAYERS + 1)]
+    now, cached = SEGMENTS - 1, SEGMENTS - 2
+    for level, y in enumerate(rows):
+        text(axes, begins[0] - 14, y, f"layer {level}" if level else "tokens", 15, INK, align="right")
+        for segment, begin in enumerate(begins):
+            for i in range(SEGMENT):
+                left, top = begin + i * pitch, y - size / 2
+                if segment == now and level:
+                    _computed(axes, left, top, size)
+                elif segment == cached and level < LAYERS:
+                    _hatched(axes, left, top, size)
+                else:
+                    box(axes, left + size / 2, y, size, size, INK if segment == now else RULE, fill=PAPER, corner=2,
+                        line=1.4)
+            if not level:
+                continue
+            on = segment == now
+            arrow(axes, (begin + 0.7 * wide, y + 70 - 13), (begin + 0.7 * wide, y + 14), INK if on else RULE,
+                  2 if on else 1.4)
+            if segment:
+                on, chain = segment == now, segment == level
+                arrow(axes, (begin - gap - 0.45 * wide, y + 70 - 13), (begin + 0.22 * wide, y + 14),
+                      GOOD if chain else INK if on else RULE, 3.2 if chain else 2 if on else 1.4)
+    x = begins[now] - gap / 2
+    path(axes, (x, 84), (x, 352), color=BAD, line=2.2, dashed=True, head=False)
+    text(axes, x - 10, 92, "✗  no gradient to the left of this line", 15, BAD, "bold", "right")
+    for segment, begin in enumerate(begins):
+        text(axes, begin + wide / 2, 366, ("segment 1", "segment 2", "previous", "this segment")[segment], 15,
+             INK, "bold" if segment >= cached else "normal")
+        if away := now - segment:
+            text(axes, begin + wide / 2, 392, f"in {away} layer{'s' * (away > 1)}", 15, GOOD, "bold")
+    text(axes, begins[0] - 14, 392, "reached", 15, GOOD, "bold", align="right")
+    _computed(axes, 362, 418, 16)
+    words = f"computed now: {SEGMENT} × {LAYERS} = {SEGMENT * LAYERS} states"
+    text(axes, 388, 426, words, 15, GOOD, "bold", "left")
+    _hatched(axes, 362, 444, 16)
+    text(axes, 388, 452, "cached: read, not computed", 15, align="left")
+    box(axes, 710, 452, 16, 16, RULE, fill=PAPER, corner=2, line=1.4)
+    text(axes, 728, 452, "earlier: not kept", 15, align="left")
+    return axes
+
+
+def shift():
+    axes = card(400)
+    cell, top = 36, 112
+    tables = _shifted()
+    lefts = (88, 300, 578, 764)
+    for number, (table, left, title, note) in enumerate(zip(
+            tables, lefts, ("by distance", "pad a column", f"read in rows of {QUERIES}", "cut the first row"),
+            ("", "zeros on the left", "the same numbers, in order", f"read in rows of {SLOTS}: by key"),
+            strict=True), 1):
+        rows, columns = table.shape
+        middle = left + columns * cell / 2
+        step(axes, middle, 30, number, title)
+        text(axes, middle, 58, note or f"{rows} queries, {columns} slots", 15, MUTED)
+        for i, row in enumerate(table):
+            for j, value in enumerate(row):
+                x, y = left + (j + 0.5) * cell, top + (i + 0.5) * cell
+                query, distance = divmod(int(value), 10)
+                late = number == 4 and j > i + SLOTS - QUERIES
+                pad, cut = value < 0, number == 3 and i == 0
+                fill = BAND if late else PAPER if pad else tint(QUERY, (0.08, 0.24, 0.4)[query])
+                box(axes, x, y, cell - 3, cell - 3, RULE if late or pad else QUERY, fill=fill, corner=3, line=1.2,
+                    dashed=pad or late)
+                pale = late or pad or cut
+                text(axes, x, y, "0" if pad else f"{'abc'[query]}{distance}", 16, MUTED if pale else INK,
+                     "normal" if pale or distance else "bold")
+        if number in (1, 4):
+            for j in range(columns):
+                text(axes, left + (j + 0.5) * cell, top - 16, str(j if number == 4 else SLOTS - 1 - j), 15, KEY, "bold")
+            for i in range(rows):
+                text(axes, left - 9, top + (i + 0.5) * cell, "abc"[i], 16, QUERY, "bold", "right")
+            text(axes, left - 9, top - 16, "key" if number == 4 else "distance", 15, KEY, align="right")
+    middle = top + 1.5 * cell
+    for begin, end in ((274, 296), (526, 570), (692, 736)):
+        arrow(axes, (begin, middle), (end, middle), line=2.4)
+    path(axes, (lefts[2] - 3, top + cell / 2), (lefts[2] + QUERIES * cell + 3, top + cell / 2), color=BAD, line=2.6,
+         head=False)
+    text(axes, lefts[2] + QUERIES * cell + 8, top + cell / 2, "✗ cut", 15, BAD, "bold", "left")
+    for row, words in enumerate(("a4: the score of query a at distance 4",
+                                 "a, b, c: the last three of five positions;",
+                                 "a stands at key 2, b at key 3, c at key 4")):
+        text(axes, 26, 254 + 24 * row, words, 15, align="left")
+    for row, words in enumerate(("bold: distance 0, the", "query's own key", "dashed: leftovers at",
+                                 "later keys; the causal", "mask hides them")):
+        text(axes, 722, 246 + 24 * row, words, 15, INK if row < 2 else MUTED, align="left")
+    box(axes, 276, 362, 500, 38, RULE, "F.pad(x, (1, 0)).reshape(K + 1, T)[1:].reshape(T, K)", 16, fill=PAPER, line=1.4)
+    return axes
+
+
+def _pixel(axes, x, y, width, height, shade, kind):
+    """A pixel, with the mark of the one that asks, of its row, or of its column."""
+    fill = tint(INK, 0.72) if shade else PAPER
+    box(axes, x, y, width, height, RULE, fill=fill, corner=1, line=0.8)
+    if kind == "column":
+        box(axes, x, y, 0.5 * min(width, height) + 1, 0.5 * min(width, height) + 1, INK, fill=PAPER, corner=1, line=1.8)
+    elif kind:
+        color = QUERY if kind == "asks" else GOOD
+        box(axes, x, y, width - 3, height - 3, color, fill="none", corner=1, line=3)
+    if kind == "asks":
+        text(axes, x, y, "?", 16, PAPER if shade else INK, "bold")
+
+
+def _kind(i, j):
+    row, column = PIXEL
+    if (i, j) == PIXEL:
+        return "asks"
+    return "row" if i == row and j < column else "column" if j == column and i < row else ""
+
+
+def flatten():
+    axes = card(480)
+    side, cell, left, top = len(PICTURE), 32, 60, 40
+    row, column = PIXEL
+    for i, line in enumerate(PICTURE):
+        text(axes, left + (i + 0.5) * cell, top - 14, str(i + 1), 15, MUTED)
+        text(axes, left - 10, top + (i + 0.5) * cell, str(i + 1), 15, MUTED, align="right")
+        for j, shade in enumerate(line):
+            _pixel(axes, left + (j + 0.5) * cell, top + (i + 0.5) * cell, cell, cell, shade == "#", _kind(i, j))
+    x = 372
+    text(axes, x, 44, "A picture, and the same 64 pixels as a sequence", 18, INK, "bold", "left")
+    for y, kind, words in ((84, "asks", f"the pixel that asks: row {row + 1}, column {column + 1}"),
+                           (116, "row", f"its row: the {column} pixels before"),
+                           (148, "column", f"its column: the {row} pixels above")):
+        _pixel(axes, x + 11, y, 22, 22, False, kind)
+        text(axes, x + 34, y, words, 16, align="left")
+    for y, mark, color, words in ((192, "✓", GOOD, "the neighbours in the row stay neighbours"),
+                                  (222, "✗", BAD, f"lost: the pixel above is now {side} places away"),
+                                  (252, "✓", GOOD, f"recovered: a column head that sees every {side}th place")):
+        text(axes, x + 11, y, mark, 18, color, "bold")
+        text(axes, x + 34, y, words, 16, color, "bold", "left")
+    wide, tall, begin, high = 14, 30, 32, 376
+    asks = row * side + column
+    middle = [begin + (p + 0.5) * wide for p in range(side * side)]
+    for p, at in enumerate(middle):
+        i, j = divmod(p, side)
+        _pixel(axes, at, high + tall / 2, wide, tall, PICTURE[i][j] == "#", _kind(i, j))
+    for i in range(side + 1):
+        x = begin + i * side * wide
+        path(axes, (x, high - 4), (x, high + tall + 4), color=INK, line=1.4, head=False)
+        if i == side:
+            break
+        text(axes, x + side * wide / 2, high + tall + 44, f"row {i + 1}", 15, MUTED)
+    for above in range(1, row + 1):
+        at = middle[asks - side * above]
+        arrow(axes, (at, high - 3), (middle[asks], high - 3), INK, 1.8, bend=-0.28)
+        text(axes, at, high + tall + 16, str(side * above), 15, KEY, "bold")
+    text(axes, middle[column] - 16, high + tall + 16, "distance", 15, KEY, align="right")
+    text(axes, (middle[asks - 1] + middle[asks - column]) / 2, high + tall + 16, "its row", 15, GOOD, "bold")
+    return axes
+
+
+def _signed(value):
+    return f"{value:g}".replace("-", "−").replace("inf", "∞")
+
+
+def tiles():
+    axes = card(480)
+    panel, pitch, edge, cell, high = 196, 210, 118, 22, 26
+    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "rescale": 236, "sum s": 290,
+            "output o": 350}
+    notes = {"weights": "exp(x − m)", "rescale": "old s and o"}
+    for name, y in rows.items():
+        text(axes, edge - 10, y, name, 15, VALUE if name == "values" else INK, "bold", "right")
+        if name in notes:
+            text(axes, edge - 10, y + 20, notes[name], 15, MUTED, align="right")
+    for number in range(len(TILES)):
+        box(axes, edge + panel / 2 + pitch * number, 199, panel, 382, fill=BAND, edge="none", corner=10)
+    old = (-np.inf, 0.0, 0.0)
+    for number, (scores, values, factor, m, s, o) in enumerate(TILES, 1):
+        left = edge + pitch * (number - 1)
+        middle, begin = left + panel / 2, left + (panel - len(SCORES) * cell) / 2
+        step(axes, middle, 32, number, f"tile {number}")
+        for p in range(len(SCORES)):
+            on = p // TILE == number - 1
+            x = begin + (p + 0.5) * cell
+            for name, numbers, color in (("scores", SCORES, INK), ("values", VALUES, VALUE)):
+                box(axes, x, rows[name], cell - 2, high - 2, color if on else RULE, str(numbers[p]) if on else "", 15,
+                    fill=tint(color, 0.2) if on else PAPER, corner=2, line=1.8 if on else 1, weight="bold")
+        weights, grew = [exp(score - m) for score in scores], number > 1 and factor < 1
+        text(axes, middle, rows["largest m"], f"max({', '.join(map(_signed, (old[0], *scores)))}) = {_signed(m)}", 15,
+             INK, "bold" if grew else "normal")
+        text(axes, middle, rows["weights"], ",  ".join(f"{w:.2f}" for w in weights), 15)
+        words = f"exp({_signed(old[0])} − {m}) = {factor:.2f}" if number > 1 else "nothing yet"
+        box(axes, middle, rows["rescale"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
+            line=2.4 if grew else 1.2, weight="bold" if grew else "normal", text_color=BAD if grew else INK)
+        for name, before, after, new in (
+                ("sum s", old[1], s, sum(weights)),
+                ("output o", old[2], o, sum(w * v for w, v in zip(weights, values, strict=True)))):
+            y, shrink, rest = rows[name], f"{factor:.2f}", f"× {before:.2f} + {new:.2f}"
+            if number == 1:
+                shrink, rest = "", " + ".join(f"{w:.2f}" if name == "sum s" else f"{w:.2f} × {v}"
+                                              for w, v in zip(weights, values, strict=True))
+            first = text_width(shrink, 15, "bold" if grew else "normal") + 6 if shrink else 0
+            x = middle - (first + text_width(rest, 15)) / 2
+            if shrink:
+                text(axes, x, y, shrink, 15, BAD if grew else INK, "bold" if grew else "normal", "left")
+            text(axes, x + first, y, rest, 15, align="left")
+            text(axes, middle, y + 23, f"= {after:.2f}", 16, INK, "bold")
+        if number < len(TILES):
+            for y in (rows["largest m"], rows["sum s"] + 23, rows["output o"] + 23):
+                arrow(axes, (left + panel - 16, y), (left + pitch + 16, y), INK, 2.2)
+        old = (m, s, o)
+    text(axes, edge, 420, f"result = o / s = {o:.2f} / {s:.2f} = {o / s:.3f}", 17, INK, "bold", "left")
+    words = f"softmax over all {len(SCORES)} scores at once: {ALL_AT_ONCE:.3f}"
+    text(axes, edge, 452, f"✓  {words}", 17, GOOD, "bold", "left")
+    text(axes, 944, 420, f"held at any time: {TILE} scores,", 15, align="right")
+    text(axes, 944, 444, f"{TILE} values, and m, s, o", 15, align="right")
+    return axes
+
+
+def _matrix(axes, x, y, rows, columns, label, color=INK, line=1.8):
+    """A matrix to scale around ``(x, y)``."""
+    width, height = (144 * size / N for size in (columns, rows))
+    box(axes, x, y, width, height, color, corner=1, line=line)
+    if label:
+        text(axes, x, y - height / 2 - 15, label, 16, color, "bold")
+    if rows != columns:
+        text(axes, x, y + height / 2 + 14, "n × d" if rows == N else "d × n", 15, MUTED)
+
+
+def linear():
+    axes = card(480)
+    for top, formula in ((8, "( φ(Q) φ(K)ᵀ ) V"), (243, "φ(Q) ( φ(K)ᵀ V )")):
+        first = top == 8
+        y = top + 122
+        box(axes, 480, top + 114, 940, 228, fill=BAND, edge="none", corner=10)
+        text(axes, 650, top + 30, formula, 20, INK, "bold", "left")
+        signs = ((92, "·"), (280, "="), (470, "·"), (532, "=")) if first else (
+            (220, "·"), (276, "="), (432, "·"), (490, "="))
+        for x, sign in signs:
+            text(axes, x, y, sign, 26, INK, "bold")
+        color = BAD if first else GOOD
+        if first:
+            _matrix(axes, 62, y, N, D, "φ(Q)", QUERY)
+            _matrix(axes, 184, y, D, N, "φ(K)ᵀ", KEY)
+            _matrix(axes, 376, y, N, N, "", color, line=2.6)
+            text(axes, 376, y - 12, "n × n", 20, color, "bold")
+            text(axes, 376, y + 14, f"{N * N:,}", 16, color)
+            _matrix(axes, 502, y, N, D, "V", VALUE)
+            _matrix(axes, 566, y, N, D, "output", INK)
+        else:
+            _matrix(axes, 126, y, D, N, "φ(K)ᵀ", KEY)
+            _matrix(axes, 248, y, N, D, "V", VALUE)
+            _matrix(axes, 308, y, D, D, "d × d", color, line=2.6)
+            text(axes, 308, y + 25, f"{D * D:,}", 16, color)
+            arrow(axes, (330, y), (366, y), color, 2.4)
+            _matrix(axes, 402, y, N, D, "φ(Q)", QUERY)
+            _matrix(axes, 460, y, D, D, "", color, line=2.6)
+            _matrix(axes, 522, y, N, D, "output", INK)
+        count = 2 * N * N * D if first else 2 * N * D * D
+        text(axes, 650, top + 72, "2 n² d multiplications" if first else "2 n d² multiplications", 16, align="left")
+        text(axes, 650, top + 100, f"= {count / 1e6:.1f} million", 18, color, "bold", "left")
+        notes = (("with a softmax around the square", "there is no other order") if first else
+                 (f"n / d = {N // D} times fewer", "causal: the small square is a running",
+                  "sum, the state of an RNN"))
+        for row, words in enumerate(notes):
+            text(axes, 650, top + 138 + 24 * row, words, 15, align="left")
+        if first:
+            text(axes, 650, top + 200, f"to scale: n = {N}, d = {D}", 15, MUTED, align="left")
+    return axes
+
+
+def heads():
+    axes = card(440)
+    size, pitch = 28, 34
+    for number, (name, shared) in enumerate(SHARED):
+        left = 10 + 315 * number
+        begin = left + 155 - (HEADS - 1) * pitch / 2
+        xs = [begin + i * pitch for i in range(HEADS)]
+        group = HEADS // shared
+        box(axes, left + 155, 220, 310, 424, fill=BAND, edge="none", corner=10)
+        text(axes, left + 155, 34, f"{name} ({name[0].upper()}{name.split('-')[1][0].upper()}A)", 18, INK, "bold")
+        text(axes, left + 155, 66, f"{HEADS} query heads", 16, QUERY, "bold")
+        for x in xs:
+            box(axes, x, 100, size, size, QUERY, "q", 16)
+        for h in range(shared):
+            at = sum(xs[h * group:(h + 1) * group]) / group
+            for x in xs[h * group:(h + 1) * group]:
+                path(axes, (at, 209), (x, 116), color=INK, line=1.6, head=False)
+            box(axes, at, 224, size, size, KEY, "k", 16)
+            box(axes, at, 256, size, size, VALUE, "v", 16)
+        text(axes, left + 155, 292, f"{shared} key/value head{'s' * (shared > 1)}", 16, INK, "bold")
+        width = (HEADS - 1) * pitch + size
+        x, y = left + 155 - width / 2, 346
+        box(axes, left + 155, y, width, 34, RULE, fill=PAPER, corner=2, line=1.4, dashed=True)
+        part = width / group
+        box(axes, x + part / 2, y, part, 34, INK, fill=PAPER, corner=2, line=1.8)
+        for offset in np.arange(8, part + 34, 8):
+            low, high = max(0, offset - part), min(34, offset)
+            path(axes, (x + offset - low, y - 17 + low), (x + offset - high, y - 17 + high), color=INK, line=1.2,
+                 head=False)
+        text(axes, left + 155, 396, f"cache: {1 if group == 1 else f'1/{group}'}", 20, INK if group == 1 else GOOD,
+             "bold")
+    return axes
+
+
+def choice():
+    axes = card(480)
+    left, wide, right = 18, 344, 700
+    for number, (y, question, answer, note) in enumerate((
+            (54, f"n below about {SHORT:,}?", "dense attention: SDPA", "the whole matrix is small"),
+            (164, "must it be exact?", "SDPA, FlashAttention", "time still n², memory only n")), 1):
+        middle = left + wide / 2
+        box(axes, middle, y, wide, 68, fill=PAPER, line=2.4)
+        disc(axes, left + 30, y, str(number), radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
+        text(axes, left + 56, y, question, 21, INK, "bold", "left")
+        arrow(axes, (left + wide + 2, y), (right - 242, y), GOOD, 3)
+        text(axes, (left + wide + right - 246) / 2, y - 16, "yes", 19, GOOD, "bold")
+        box(axes, right, y, 484, 80, GOOD, line=2.6)
+        text(axes, right, y - 15, answer, 21, INK, "bold")
+        text(axes, right, y + 17, note, 18)
+        end = (129, 241)[number - 1]
+        arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
+        text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
+    cards = ((("generation that", "looks far back"), ("sliding-window cache", "grouped-query (GQA)", "Transformer-XL",
+                                                      "linear RNN")),
+             (("images, periodic", "signals"), ("strided",)),
+             (("long documents,", "in an encoder"), ("window + global", "(Longformer,", "BigBird)")),
+             (("generation", "of text"), ("fixed", "or a window")))
+    bar = 246
+    box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
+    disc(axes, left + 30, bar + 22, "3", radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
+    text(axes, left + 56, bar + 22, "what is it for?", 21, INK, "bold", "left")
+    for number, (what, answers) in enumerate(cards):
+        x = 129 + 234 * number
+        for row, words in enumerate(what):
+            text(axes, x, 302 + 24 * row, words, 18, INK, "bold")
+        box(axes, x, 405, 222, 114, GOOD, line=2.6)
+        for row, words in enumerate(answers):
+            text(axes, x, 405 + 26 * (row - (len(answers) - 1) / 2), words, 18)
+    return axes
