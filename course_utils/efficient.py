@@ -7,17 +7,14 @@ and is what everything else is checked against.
 """
 
 import math
-import time
-import weakref
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from .attention import MultiHeadAttention, causal_mask, masked_softmax, sinusoidal
+from .measuring import best_of, peak_memory  # noqa: F401 (temporary)
 from .transformer import Config, FeedForward, Residual
 
 
@@ -352,55 +349,3 @@ class CausalLM(_LanguageModel):
         for layer in self.layers:
             x, _ = layer(x)
         return self.logits(x)
-
-
-# --- measuring -----------------------------------------------------------------------------------------------
-
-def best_of(f: Callable[[], object], times: int = 3) -> float:
-    """Seconds of the fastest of several calls: CPU time, so that other programs do not count; on a GPU wall time."""
-    clock = time.perf_counter if torch.cuda.is_initialized() else time.process_time
-
-    def once() -> float:
-        start = clock()
-        f()
-        if torch.cuda.is_initialized():
-            torch.cuda.synchronize()
-        return clock() - start
-
-    return min(once() for _ in range(times))
-
-
-def peak_memory(f: Callable[[], object]) -> int:
-    """The most bytes of tensors that are alive at a time during ``f()``, beside those that were there before.
-
-    Counted after every operation of PyTorch, storage by storage: the same on every machine. What a single operation
-    needs inside and frees again is not seen.
-    """
-    with _Watch() as watch:
-        f()
-    return watch.peak
-
-
-class _Watch(TorchDispatchMode):
-    """Adds up the storages that operations make, as long as they live."""
-
-    def __init__(self):
-        super().__init__()
-        self.alive: dict[int, int] = {}
-        self.now = self.peak = 0
-
-    def _freed(self, key: int) -> None:
-        self.now -= self.alive.pop(key)
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        """Run the operation and count what it made: a storage that none of its arguments has."""
-        given = {x.untyped_storage()._cdata for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
-        result = operation(*args, **(kwargs or {}))
-        for x in tree_leaves(result):
-            storage = x.untyped_storage() if isinstance(x, Tensor) else None
-            if storage is not None and (key := storage._cdata) not in given | self.alive.keys():
-                self.alive[key] = storage.nbytes()
-                self.now += storage.nbytes()
-                weakref.finalize(storage, self._freed, key)
-        self.peak = max(self.peak, self.now)
-        return result

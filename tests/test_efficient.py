@@ -15,7 +15,6 @@ from course_utils.efficient import (
     CausalLM,
     RelativeAttention,
     TransformerXL,
-    best_of,
     columns,
     dense,
     dilated,
@@ -24,7 +23,6 @@ from course_utils.efficient import (
     linear_step,
     longformer,
     own_block,
-    peak_memory,
     phi,
     relative_shift,
     sdpa,
@@ -33,6 +31,7 @@ from course_utils.efficient import (
     summaries,
     tiled,
 )
+from course_utils.measuring import peak_memory
 from course_utils.transformer import Config
 
 SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
@@ -201,20 +200,6 @@ def test_tiles_need_no_more_for_more_keys():
         with torch.no_grad():
             peaks.append(peak_memory(partial(tiled, q, k, v, causal=False)))
     assert peaks[0] == peaks[1]
-
-
-def test_peak_memory_counts_what_is_alive():
-    x = torch.ones(1000)
-    assert peak_memory(lambda: x + 1) == 4000
-    assert peak_memory(lambda: (x + 1, x + 2)) >= 8000
-    assert peak_memory(lambda: [float((x + i).sum()) for i in range(9)]) < 4100 + 9 * 8
-    assert peak_memory(lambda: x.view(10, 100)) == 0
-
-
-def test_best_of_is_the_fastest_of_several_calls():
-    work = [3_000_000, 10, 3_000_000]
-    assert best_of(lambda: sum(range(work.pop()))) < 0.01
-    assert not work
 
 
 # --- linear attention as a recurrence ------------------------------------------------------------------------
