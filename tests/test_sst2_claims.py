@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course_utils import bert, setup
-from course_utils.data import load_reviews, load_sst2
+from course_utils.data import load_reviews
 from course_utils.training import fit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "figures"))
@@ -37,6 +37,11 @@ def test_development_sentences_are_the_same_ones_always_and_never_trained_on():
     assert sorted(pool + development) == sorted(rows)
     assert sst2.set_aside(rows) == (pool, development)
     assert sum(label for _, label in development) not in (0, 1500)
+
+
+def test_words_are_joined_as_people_write_them(monkeypatch):
+    monkeypatch.setattr(sst2, "load_sst2", lambda split: [("it wo n't `` do '' and is n't `so '", 0)])
+    assert sst2.read("train") == [("it won't \" do \" and isn't 'so '", 0)]
 
 
 def test_chunks_hold_every_index_once_and_go_by_length():
@@ -69,6 +74,22 @@ def test_every_epoch_has_every_sentence_once():
     assert [len(labels) for _, labels in made[:3]].count(sst2.BATCH) == 2
     assert sum(len(labels) for _, labels in made) == 80
     assert sum(int(labels.sum()) for _, labels in made) == 2 * sum(label for _, label in rows)
+
+
+def test_the_frozen_part_reads_each_sentence_once_and_changes_no_logit(trunk):
+    model, tokenizer = trunk
+    classifier = sst2.Classifier(model)
+    torch.nn.init.normal_(classifier.head.weight, std=0.1)
+    read = []
+    made = sst2.batches(REVIEWS[:40], tokenizer, 3, 0, lambda *e: read.append(len(e[0])) or classifier.lower(*e))
+    assert sum(read) == 40
+    assert [len(labels) for _, labels in made].count(sst2.BATCH) == 6
+    with torch.no_grad():
+        for (*encoded, known), _ in made[:3]:
+            torch.testing.assert_close(classifier(*encoded, known), classifier(*encoded), atol=0, rtol=0)
+            whole, there = classifier.trunk(*encoded).x, encoded[1].unsqueeze(-1)
+            mean = (whole * there).sum(dim=1) / there.sum(dim=1)
+            torch.testing.assert_close(classifier(*encoded, known), sst2.FACTOR * classifier.head(mean))
 
 
 def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
@@ -142,7 +163,7 @@ def real(monkeypatch):
     if not TRUE_FILES.is_dir():
         pytest.skip(f"the files of SST-2 are not at {TRUE_FILES}")
     monkeypatch.setenv("COURSE_DATA", str(TRUE_FILES))
-    return sst2.set_aside(load_sst2("train"))[0], load_sst2("val")
+    return sst2.set_aside(sst2.read("train"))[0], sst2.read("val")
 
 
 def test_frozen_features_and_then_fine_tuning(real, trunk):

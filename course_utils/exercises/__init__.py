@@ -16,11 +16,13 @@ from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.exercises.lesson_03 import LESSON_03
 from course_utils.exercises.lesson_04 import LESSON_04
 from course_utils.exercises.lesson_05 import LESSON_05
+from course_utils.exercises.lesson_06 import LESSON_06
 from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
-EXERCISES = {exercise.name: exercise for exercise in (*LESSON_01, *LESSON_02, *LESSON_03, *LESSON_04, *LESSON_05)}
+LESSONS = LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06
+EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
 
 
 class _Card:

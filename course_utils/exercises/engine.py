@@ -296,9 +296,12 @@ def _wrong_gradient(exercise: Exercise, function, arguments: tuple) -> str:
             return (f"The gradient is cut: no gradient reaches `{name}`, so nothing could be learned through it. "
                     "Look for .detach(), .data, .item(), torch.tensor(...), torch.no_grad() or NumPy on the way.")
         if own is not None and not close(own, gradient, tol=1e-4):
-            kind = "not finite" if not own.isfinite().all() else "not the function's gradient"
+            kind, look = ("not the function's gradient", ".detach(), .data or torch.no_grad() on a part of the way")
+            if not own.isfinite().all():
+                kind, look = "not finite", ("0/0, log 0 or infinity on the way: `nan_to_num` and `where` repair such a "
+                                            "value, and not its gradient")
             return (f"The gradient is wrong: the values are right, but what flows back to `{name}` is {kind}. "
-                    "Look for .detach(), .data or torch.no_grad() on a part of the way.")
+                    f"Look for {look}.")
     return ""
 
 
