@@ -597,7 +597,7 @@ def mp_nan(states, mask):
     return torch.einsum("btd,bt->bd", states, mask.float()) / mask.sum(1, keepdim=True)
 
 
-@wrong("mean_pool", "what flows back to `states` is not finite", "0/0, log 0 or infinity")
+@wrong("mean_pool", "is not finite. Look for 0/0, log 0 or infinity")
 def mp_repaired_too_late(states, mask):
     mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     return mean.nan_to_num()
