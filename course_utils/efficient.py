@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention, causal_mask, masked_softmax, sinusoidal
-from .measuring import best_of, peak_memory  # noqa: F401 (temporary)
 from .transformer import Config, FeedForward, Residual
 
 
@@ -35,10 +34,10 @@ def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 # --- patterns ------------------------------------------------------------------------------------------------
 
-def _positive(**sizes: int) -> None:
+def _at_least(least: int, **sizes: int) -> None:
     for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} is {size}; expected at least 1.")
+        if size < least:
+            raise ValueError(f"{name} is {size}; expected at least {least}.")
 
 
 def _blocks(x: Tensor, size: int) -> Tensor:
@@ -46,47 +45,50 @@ def _blocks(x: Tensor, size: int) -> Tensor:
     return F.pad(x, (0, 0, 0, -x.size(2) % size)).unflatten(2, (-1, size))
 
 
-def _around(x: Tensor, size: int, before: int, after: int) -> Tensor:
-    """The keys each block of ``size`` may need: ``(B, n_heads, n / size, before + size + after, d)``, a view."""
-    x = F.pad(x, (0, 0, before, after + -x.size(2) % size))
-    return x.unfold(2, before + size + after, size).transpose(-2, -1)
+def _stretches(x: Tensor, length: int, step: int) -> Tensor:
+    """Overlapping stretches of ``length`` positions, ``step`` apart: ``(B * n_heads, m, length, d)``, a view."""
+    return x.flatten(0, 1).unfold(1, length, step).transpose(-2, -1)
 
 
 def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = True) -> Tensor:
     """Each query sees ``window`` keys before it and its own; not causal: as many after it (Beltagy et al. 2020, 3.1).
 
     Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4`` that is
-    ``1.25 n * window`` scores instead of ``n * n``, one in five of them masked.
+    ``1.25 n * window`` scores instead of ``n * n``, one in five of them masked. The first ``window`` queries see all
+    that is before them; all later blocks share one mask.
     """
-    return _window(q, k, v, window, causal, n_global=0)
+    _at_least(0, window=window)
+    if not causal:
+        return longformer(q, k, v, window, n_global=0)
+    n, size = q.size(2), max(1, window // 4)
+    first = sdpa(*(x[:, :, :window] for x in (q, k, v)))                    # (B, n_heads, window, d)
+    if n <= window:
+        return first
+    distance = window + torch.arange(size, device=q.device)[:, None] - torch.arange(window + size, device=q.device)
+    blocks = _blocks(q[:, :, window:], size).flatten(0, 1)                  # (B * n_heads, m, size, d)
+    k, v = (_stretches(F.pad(x, (0, 0, 0, -(n - window) % size)), window + size, size) for x in (k, v))
+    rest = F.scaled_dot_product_attention(blocks, k, v, (distance >= 0) & (distance <= window))
+    return torch.cat([first, rest.reshape(*q.shape[:2], -1, v.size(-1))[:, :, :n - window]], dim=2)
 
 
 def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> Tensor:
-    """A window on either side, and ``n_global`` first tokens that see all and are seen by all.
+    """A window on either side, and ``n_global`` first tokens that see all and are seen by all, in one softmax.
 
-    Not causal (Beltagy et al. 2020, section 3.1). One softmax over both. (The paper gives the global
-    tokens projections of their own.)
+    Not causal (Beltagy et al. 2020, section 3.1, where the global tokens have projections of their own).
     """
+    _at_least(0, window=window, n_global=n_global)
+    (B, n_heads, n, _), size, n_global = q.shape, max(1, window // 4), min(n_global, q.size(2))
     everywhere = F.scaled_dot_product_attention(q[:, :, :n_global], k, v)   # (B, n_heads, n_global, d)
-    return torch.cat([everywhere, _window(q, k, v, window, False, n_global)[:, :, n_global:]], dim=2)
-
-
-def _window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool, n_global: int) -> Tensor:
-    if window < 0 or n_global < 0:
-        raise ValueError(f"window is {window} and n_global {n_global}; expected 0 or more.")
-    (B, n_heads, n, _), after, size = q.shape, 0 if causal else window, max(1, window // 4)
-    n_global = min(n_global, n)
-    m = -(-n // size)
-    k, v = (torch.cat([x[:, :, None, :n_global].expand(-1, -1, m, -1, -1), _around(x, size, window, after)], dim=3)
-            if n_global else _around(x, size, window, after) for x in (k, v))
-    key = torch.arange(-window, size + after, device=q.device)              # from the block's first query
-    distance = torch.arange(size, device=q.device)[:, None] - key           # (size, window + size + after)
-    place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, window + size + after)
-    mask = (-after <= distance) & (distance <= window) & (n_global <= place) & (place < n)
-    mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, keys of a block)
-    q = _blocks(q, size)                                                    # (B, n_heads, m, size, d)
-    output = F.scaled_dot_product_attention(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), mask[None])
-    return output.reshape(B, n_heads, -1, v.size(-1))[:, :, :n]
+    m, length = -(-n // size), size + 2 * window
+    k, v = (torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1),
+                       _stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size)], dim=2) for x in (k, v))
+    key = torch.arange(-window, size + window, device=q.device)             # from the block's first query
+    distance = torch.arange(size, device=q.device)[:, None] - key           # (size, length)
+    place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, length)
+    mask = (distance.abs() <= window) & (n_global <= place) & (place < n)
+    mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, n_global + length)
+    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), k, v, mask[None])
+    return torch.cat([everywhere, near.reshape(B, n_heads, -1, v.size(-1))[:, :, n_global:n]], dim=2)
 
 
 def _columns(x: Tensor, stride: int) -> Tensor:
@@ -103,13 +105,13 @@ def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
 
     ``n * n / (2 stride)`` scores (Child et al. 2019, section 4.3).
     """
-    _positive(stride=stride)
+    _at_least(1, stride=stride)
     return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
 
 
 def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
     """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
-    _positive(dilation=dilation)
+    _at_least(1, dilation=dilation)
     if not causal and q.size(2) % dilation:
         raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
     split = (_columns(x, dilation) for x in (q, k, v))
@@ -118,7 +120,7 @@ def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal:
 
 def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     """Each query sees the keys up to it in its block of ``stride``."""
-    _positive(stride=stride)
+    _at_least(1, stride=stride)
     parts = (_blocks(x, stride).flatten(1, 2) for x in (q, k, v))           # (B, n_heads * m, stride, d)
     return sdpa(*parts).unflatten(1, (q.size(1), -1)).flatten(2, 3)[:, :, :q.size(2)]
 
@@ -128,7 +130,7 @@ def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
 
     The first ``stride - c`` queries see nothing and get zeros (Child et al. 2019, section 4.3, *fixed*).
     """
-    _positive(stride=stride, c=c)
+    _at_least(1, stride=stride, c=c)
     if c > stride:
         raise ValueError(f"c is {c}, but a block has stride={stride} positions; expected c <= stride.")
     k, v = (_blocks(x, stride)[:, :, :, -c:].flatten(2, 3) for x in (k, v))             # (B, n_heads, m * c, d)
@@ -159,10 +161,9 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
 def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True) -> Tensor:
     """Exact attention that never holds more than ``tile * tile`` scores (Dao et al. 2022, algorithm 1, forward).
 
-    For each tile of queries: the largest score so far, the sum of the exponentials, the weighted sum; when a tile of
-    keys brings a larger score, both sums are scaled down to it.
+    Largest score, sum and weighted sum so far; if a tile of keys brings a larger score, both sums shrink to fit it.
     """
-    _positive(tile=tile)
+    _at_least(1, tile=tile)
     output = []
     for begin in range(0, q.size(2), tile):
         rows = q[:, :, begin:begin + tile] * q.size(-1) ** -0.5
@@ -176,8 +177,7 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
             new = torch.maximum(largest, scores.amax(-1, keepdim=True))
             weights, shrink = (scores - new).exp(), (largest - new).exp()
             total = total * shrink + weights.sum(-1, keepdim=True)
-            weighted = weighted * shrink + weights @ v[:, :, start:start + tile]
-            largest = new
+            weighted, largest = weighted * shrink + weights @ v[:, :, start:start + tile], new
         output.append(weighted / total)
     return torch.cat(output, dim=2)
 
@@ -192,9 +192,9 @@ def phi(x: Tensor) -> Tensor:
 def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     """Weights ``phi(q) . phi(k)`` for ``exp(q . k)``: the work grows with n (Katharopoulos et al. 2020, eq. 9-12).
 
-    Within a chunk as a small matrix; all earlier chunks are in one ``(d, d)`` sum. Summed in float32 at least.
+    A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least.
     """
-    _positive(chunk=chunk)
+    _at_least(1, chunk=chunk)
     n, precise = q.size(2), torch.promote_types(q.dtype, torch.float32)
     q, k = (phi(_blocks(x.to(precise), chunk)) for x in (q, k))             # (B, n_heads, m, chunk, d)
     ones = _blocks(F.pad(v.to(precise), (0, 1), value=1.0), chunk)          # a last column that counts the weights
@@ -294,8 +294,7 @@ class TransformerXL(_LanguageModel):
     """A language model that reads segment by segment and remembers what its layers read before (Dai et al. 2019).
 
     Args:
-        vocab_size: how many tokens there are.
-        config: the sizes; ``max_len`` is not used, since distances have no end.
+        vocab_size, config: the sizes; ``max_len`` is not used, since distances have no end.
         mem_len: how many positions are remembered; an attribute, which may be changed for evaluation. 0: none.
     """
 
@@ -332,8 +331,7 @@ class CausalLM(_LanguageModel):
     """A decoder without an encoder, with any attention of this file (as in Child et al. 2019, section 5).
 
     Args:
-        vocab_size: how many tokens there are.
-        config: the sizes.
+        vocab_size, config: the sizes.
         attention: ``(q, k, v) -> output``, causal, for example ``partial(strided, stride=8)``.
         positions: a module that makes ``(n, d_model)`` of ``arange(n)``; by default a learned vector for each of
             ``config.max_len`` positions.

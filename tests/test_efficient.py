@@ -179,12 +179,12 @@ def test_without_an_order_keys_are_a_set():
 
 @pytest.mark.parametrize("name", ["sliding window", "longformer", "dilated", "own block", "tiled", "linear"])
 def test_memory_grows_with_the_length_and_not_with_its_square(name):
-    f, peaks = PATTERNS[name].function(w=32, s=32, c=4), []
-    for n in (1024, 4096):
+    f, peaks = PATTERNS[name].function(w=16, s=16, c=4), []
+    for n in (1024, 8192):
         q, k, v = inputs(n, B=1)
         with torch.no_grad():
             peaks.append(peak_memory(partial(f, q, k, v)))
-    assert peaks[1] < 4.4 * peaks[0]
+    assert peaks[1] < 10 * peaks[0]                                        # the square would be 64
 
 
 def test_the_full_matrix_grows_with_the_square():
@@ -326,7 +326,7 @@ def test_positions_may_be_any_module():
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda x: sliding_window(*x, -1), "window is -1"),
-    (lambda x: longformer(*x, 2, -1), "n_global -1; expected 0 or more"),
+    (lambda x: longformer(*x, 2, -1), "n_global is -1; expected at least 0"),
     (lambda x: columns(*x, 0), "stride is 0; expected at least 1"),
     (lambda x: own_block(*x, 0), "stride is 0"),
     (lambda x: dilated(*x, 2, 0), "dilation is 0"),

@@ -19,7 +19,7 @@ ALLOWED = {
     "data": set(),
     "decoding": {"data.text"},
     "doctor": set(),
-    "efficient": {"attention", "measuring", "transformer"},
+    "efficient": {"attention", "transformer"},
     "exercises": {"attention", "data.text", "metrics", "plotting"},
     "measuring": set(),
     "metrics": {"data.grammar"},
