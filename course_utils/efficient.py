@@ -1,9 +1,8 @@
 """Efficient attention: patterns that save the work, exact attention in tiles, linear attention, and Transformer-XL.
 
 Shapes: ``q, k, v (B, n_heads, n, d)``; the output is shaped like ``v``. A query sees no later key (causal) unless said.
-Any length is possible: what is needed to fill a last block is added inside and cut off again. A *window* of w means the
-w keys before the query, and the query's own. A query that may see no key gets zeros. `dense` stores the whole matrix
-and is what everything else is checked against.
+Any length is possible. A *window* of w means the w keys before the query, and the query's own. A query that may see no
+key gets zeros. `dense` stores the whole matrix and is what everything else is checked against.
 """
 
 import math
@@ -195,13 +194,14 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least.
     """
     _at_least(1, chunk=chunk)
-    n, precise = q.size(2), torch.promote_types(q.dtype, torch.float32)
-    q, k = (phi(_blocks(x.to(precise), chunk)) for x in (q, k))             # (B, n_heads, m, chunk, d)
-    ones = _blocks(F.pad(v.to(precise), (0, 1), value=1.0), chunk)          # a last column that counts the weights
-    chunks = k.transpose(-2, -1) @ ones                                     # (B, n_heads, m, d, d + 1)
-    past = F.pad(chunks.cumsum(2)[:, :, :-1], (0, 0, 0, 0, 1, 0))           # what was before each chunk
-    output = q @ past + (q @ k.transpose(-2, -1)).tril() @ ones
-    return (output[..., :-1] / output[..., -1:]).flatten(2, 3)[:, :, :n].to(v.dtype)
+    precise = torch.promote_types(q.dtype, torch.float32)
+    q, k, counted = phi(q.to(precise)), phi(k.to(precise)), F.pad(v.to(precise), (0, 1), value=1.0)   # a column of ones
+    state, output = q.new_zeros(*q.shape[:2], q.size(-1), counted.size(-1)), []         # (B, n_heads, d, d + 1)
+    for rows, keys, values in zip(*(x.split(chunk, dim=2) for x in (q, k, counted)), strict=True):
+        output.append(rows @ state + (rows @ keys.transpose(-2, -1)).tril() @ values)
+        state = state + keys.transpose(-2, -1) @ values
+    output = torch.cat(output, dim=2)
+    return (output[..., :-1] / output[..., -1:]).to(v.dtype)
 
 
 def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):

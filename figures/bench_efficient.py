@@ -1,0 +1,128 @@
+"""Lesson 06 as a table: time and memory of seven kinds of attention against the length, on this machine.
+
+``python figures/bench_efficient.py`` prints a Markdown table: forward, and forward with backward, n = 1,024 to 16,384,
+one sequence, two heads of width 64. On a GPU if there is one (``--device cpu`` for the processor all the same). Each
+cell of the table is a process of its own, so that no memory is left over from the one before. What would not fit into
+the free memory is left out, with the memory that it would have needed. ``tiled`` is measured forward only: with
+backward, plain PyTorch keeps every tile and makes a gradient as long as the text for each (minutes from n = 8,192 on).
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import psutil
+import torch
+from torch import Tensor
+
+from course_utils import efficient
+from course_utils.measuring import peak_memory
+
+LENGTHS = (1024, 2048, 4096, 8192, 16384)
+KINDS = {
+    "dense": efficient.dense,
+    "sdpa": efficient.sdpa,
+    "tiled": efficient.tiled,
+    "sliding_window": partial(efficient.sliding_window, window=128),
+    "strided": partial(efficient.strided, stride=128),
+    "fixed": partial(efficient.fixed, stride=128, c=8),
+    "linear": efficient.linear,
+}
+SECONDS, TIMES = 2.0, 7  # a case is repeated until it has run for so long, at most so often; the fastest counts
+SPARE = 0.8             # share of the free memory that a case may need
+
+
+def run(kind: str, tensors: list[Tensor], backward: bool) -> None:
+    """Once forward; with ``backward`` the gradients of q, k and v, too."""
+    with torch.set_grad_enabled(backward):
+        output = KINDS[kind](*tensors)
+        if backward:
+            torch.autograd.grad(output, tensors, torch.ones_like(output))
+
+
+def seconds(f, device: str) -> float:
+    """Of the fastest call: on a CPU its processor time, on a GPU the time until it is done."""
+    spent: list[float] = []
+    clock = time.perf_counter if device == "cuda" else time.process_time
+    while not spent or (sum(spent) < SECONDS and len(spent) < TIMES):
+        start = clock()
+        f()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        spent.append(clock() - start)
+    return min(spent)
+
+
+def megabytes(f, device: str) -> float:
+    """The most that is alive beside q, k and v: tensor by tensor on a CPU, on a GPU as its allocator says."""
+    if device == "cpu":
+        return peak_memory(f) / 1e6
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    f()
+    return (torch.cuda.max_memory_allocated() - before) / 1e6
+
+
+def measure(kind: str, n: int, backward: bool, device: str, dtype: str) -> dict[str, float]:
+    """What a process of its own does for one cell of the table."""
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(0)
+    tensors = [torch.randn(1, 2, n, 64, generator=generator).to(device, getattr(torch, dtype)).requires_grad_(backward)
+               for _ in range(3)]
+    f = partial(run, kind, tensors, backward)
+    if n < 8192 or device == "cuda":
+        f()                                                        # what only the first call does
+    return {"seconds": seconds(f, device), "megabytes": megabytes(f, device)}
+
+
+def free_megabytes(device: str) -> float:
+    """Memory that is free at this moment."""
+    return (torch.cuda.mem_get_info()[0] if device == "cuda" else psutil.virtual_memory().available) / 1e6
+
+
+def row(kind: str, backward: bool, device: str, dtype: str, lengths: tuple[int, ...]) -> list[str]:
+    """``"ms / MB"`` for each length, from short to long. What may need too much (as the square) is not tried."""
+    cells, per_pair = [], 0.0
+    for n in lengths:
+        if (needed := per_pair * n**2) > SPARE * free_megabytes(device):
+            cells.append(f"needs up to {needed / 1e3:,.0f} GB")
+            continue
+        case = ["--case", kind, str(n), str(int(backward)), device, dtype]
+        done = subprocess.run([sys.executable, __file__, *case], capture_output=True, text=True, check=True)
+        cost = json.loads(done.stdout)
+        per_pair = cost["megabytes"] / n**2
+        cells.append(f"{cost['seconds'] * 1e3:,.{1 if cost['seconds'] < 0.01 else 0}f} / {cost['megabytes']:,.0f}")
+    return cells
+
+
+def machine(device: str) -> str:
+    """Its name, and what else decides the numbers."""
+    info = Path("/proc/cpuinfo")                                   # Linux; elsewhere Python's own word for it
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")] or [platform.processor()]
+    name = torch.cuda.get_device_name() if device == "cuda" else f"{names[0]}, one thread"
+    return f"{name}, torch {torch.__version__}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--case", nargs=5, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.case:
+        kind, n, backward, device, dtype = given.case
+        print(json.dumps(measure(kind, int(n), backward == "1", device, dtype)))
+        raise SystemExit
+    print(f"{machine(given.device)}, {given.dtype}; milliseconds / megabytes beside q, k and v.\n")
+    print("| |", " | ".join(f"n = {n:,}" for n in given.lengths), "|\n|---" + "|---:" * len(given.lengths) + "|")
+    for backward in (False, True):
+        for kind in (kind for kind in KINDS if not (backward and kind == "tiled")):
+            cells = row(kind, backward, given.device, given.dtype, given.lengths)
+            print(f"| {kind}{', with backward' if backward else ''} |", " | ".join(cells), "|", flush=True)
