@@ -1,8 +1,9 @@
-"""Efficient attention: patterns that save the work, exact attention in tiles, linear attention, and Transformer-XL.
+"""Efficient attention: patterns that save the work, exact attention in tiles, linear attention, relative positions.
 
 Shapes: ``q, k, v (B, n_heads, n, d)``; the output is shaped like ``v``. A query sees no later key (causal) unless said.
-Any length is possible. A *window* of w means the w keys before the query, and the query's own. A query that may see no
-key gets zeros. `dense` stores the whole matrix and is what everything else is checked against.
+Any length is possible, with as many keys as queries; `dense` and ``tiled(causal=False)`` also take more. A *window* of
+w means the w keys before the query, and the query's own. A query that may see no key gets zeros. `dense` stores the
+whole matrix and is what everything else is checked against.
 """
 
 import math
@@ -13,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention, causal_mask, masked_softmax, sinusoidal
-from .transformer import Config, FeedForward, Residual
 
 
 def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -28,6 +28,7 @@ def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor
 
 def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by PyTorch's kernel, which works tile by tile."""
+    _as_many_keys(q, k)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -37,6 +38,11 @@ def _at_least(least: int, **sizes: int) -> None:
     for name, size in sizes.items():
         if size < least:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
+
+
+def _as_many_keys(q: Tensor, k: Tensor) -> None:
+    if q.size(2) != k.size(2):
+        raise ValueError(f"{q.size(2)} queries and {k.size(2)} keys; expected as many. `dense` takes more keys.")
 
 
 def _blocks(x: Tensor, size: int) -> Tensor:
@@ -57,6 +63,7 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = 
     that is before them; all later blocks share one mask.
     """
     _at_least(0, window=window)
+    _as_many_keys(q, k)
     if not causal:
         return longformer(q, k, v, window, n_global=0)
     n, size = q.size(2), max(1, window // 4)
@@ -76,8 +83,13 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     Not causal (Beltagy et al. 2020, section 3.1, where the global tokens have projections of their own).
     """
     _at_least(0, window=window, n_global=n_global)
-    (B, n_heads, n, _), size, n_global = q.shape, max(1, window // 4), min(n_global, q.size(2))
+    _as_many_keys(q, k)
+    B, n_heads, n, _ = q.shape
+    window, n_global = min(window, n), min(n_global, n)
+    size = max(1, window // 4)
     everywhere = F.scaled_dot_product_attention(q[:, :, :n_global], k, v)   # (B, n_heads, n_global, d)
+    if n_global == n:
+        return everywhere
     m, length = -(-n // size), size + 2 * window
     k, v = (torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1),
                        _stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size)], dim=2) for x in (k, v))
@@ -105,12 +117,14 @@ def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     ``n * n / (2 stride)`` scores (Child et al. 2019, section 4.3).
     """
     _at_least(1, stride=stride)
+    _as_many_keys(q, k)
     return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
 
 
 def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
     """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
     _at_least(1, dilation=dilation)
+    _as_many_keys(q, k)
     if not causal and q.size(2) % dilation:
         raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
     split = (_columns(x, dilation) for x in (q, k, v))
@@ -120,6 +134,7 @@ def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal:
 def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     """Each query sees the keys up to it in its block of ``stride``."""
     _at_least(1, stride=stride)
+    _as_many_keys(q, k)
     parts = (_blocks(x, stride).flatten(1, 2) for x in (q, k, v))           # (B, n_heads * m, stride, d)
     return sdpa(*parts).unflatten(1, (q.size(1), -1)).flatten(2, 3)[:, :, :q.size(2)]
 
@@ -130,6 +145,7 @@ def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
     The first ``stride - c`` queries see nothing and get zeros (Child et al. 2019, section 4.3, *fixed*).
     """
     _at_least(1, stride=stride, c=c)
+    _as_many_keys(q, k)
     if c > stride:
         raise ValueError(f"c is {c}, but a block has stride={stride} positions; expected c <= stride.")
     k, v = (_blocks(x, stride)[:, :, :, -c:].flatten(2, 3) for x in (k, v))             # (B, n_heads, m * c, d)
@@ -163,7 +179,9 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     Largest score, sum and weighted sum so far; if a tile of keys brings a larger score, both sums shrink to fit it.
     """
     _at_least(1, tile=tile)
-    output = []
+    if causal:
+        _as_many_keys(q, k)
+    output = [v[:, :, :0]]
     for begin in range(0, q.size(2), tile):
         rows = q[:, :, begin:begin + tile] * q.size(-1) ** -0.5
         n_queries = rows.size(2)
@@ -184,8 +202,8 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
 # --- linear --------------------------------------------------------------------------------------------------
 
 def phi(x: Tensor) -> Tensor:
-    """``elu(x) + 1``, never negative (Katharopoulos et al. 2020, eq. 7)."""
-    return F.elu(x) + 1
+    """``elu(x) + 1``, written so that it is never rounded to zero (Katharopoulos et al. 2020, eq. 7)."""
+    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
 
 
 def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
@@ -194,6 +212,7 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least.
     """
     _at_least(1, chunk=chunk)
+    _as_many_keys(q, k)
     precise = torch.promote_types(q.dtype, torch.float32)
     q, k, counted = phi(q.to(precise)), phi(k.to(precise)), F.pad(v.to(precise), (0, 1), value=1.0)   # a column of ones
     state, output = q.new_zeros(*q.shape[:2], q.size(-1), counted.size(-1)), []         # (B, n_heads, d, d + 1)
@@ -212,15 +231,17 @@ def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Te
         q, k, v: ``(B, n_heads, d)``, of this position only.
 
     Returns:
-        The output ``(B, n_heads, d)`` and the next state.
+        The output ``(B, n_heads, d)`` and the next state, in float32 at least.
     """
-    q, k = phi(q), phi(k)
+    dtype, precise = v.dtype, torch.promote_types(q.dtype, torch.float32)
+    q, k, v = phi(q.to(precise)), phi(k.to(precise)), v.to(precise)
     outer = k.unsqueeze(-1) * v.unsqueeze(-2)                               # (B, n_heads, d, d)
     total, norm = (outer, k) if state is None else (state[0] + outer, state[1] + k)
-    return (q.unsqueeze(-2) @ total).squeeze(-2) / (q * norm).sum(-1, keepdim=True), (total, norm)
+    output = (q.unsqueeze(-2) @ total).squeeze(-2) / (q * norm).sum(-1, keepdim=True)
+    return output.to(dtype), (total, norm)
 
 
-# --- models --------------------------------------------------------------------------------------------------
+# --- relative positions --------------------------------------------------------------------------------------
 
 def relative_shift(x: Tensor) -> Tensor:
     """From scores by distance to scores by key, without a loop (Dai et al. 2019, appendix B).
@@ -253,97 +274,3 @@ class RelativeAttention(MultiHeadAttention):
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
         return self.W_o(self.join(weights @ v))
-
-
-class _Layer(nn.Module):
-    """An attention and a feed-forward network, each with a residual around it."""
-
-    def __init__(self, attention: nn.Module, config: Config):
-        super().__init__()
-        self.attention, self.feed_forward = attention, FeedForward(config)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
-
-    def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
-        """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        around, after = self.residuals
-        read = around.enter(x)
-        x = around.add(x, self.attention(read, *memory))
-        return after.add(x, self.feed_forward(after.enter(x))), read
-
-
-class _LanguageModel(nn.Module):
-    """Embedding, layers, and logits by the embedding's matrix."""
-
-    def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
-        super().__init__()
-        self.embed = nn.Embedding(vocab_size, config.d_model)
-        nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
-        self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
-
-    def enter(self, ids: Tensor) -> Tensor:
-        """``(B, T)`` to ``(B, T, d_model)``."""
-        return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
-
-    def logits(self, x: Tensor) -> Tensor:
-        """``(B, T, d_model)`` to ``(B, T, vocab_size)``."""
-        return self.norm(x) @ self.embed.weight.T
-
-
-class TransformerXL(_LanguageModel):
-    """A language model that reads segment by segment and remembers what its layers read before (Dai et al. 2019).
-
-    Args:
-        vocab_size, config: the sizes; ``max_len`` is not used, since distances have no end.
-        mem_len: how many positions are remembered; an attribute, which may be changed for evaluation. 0: none.
-    """
-
-    def __init__(self, vocab_size: int, config: Config, mem_len: int):
-        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads))
-        self.mem_len = mem_len
-
-    def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
-        """Logits ``(B, T, vocab_size)`` of a segment ``ids (B, T)``, and the memories for the next one.
-
-        ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment.
-        """
-        x, new = self.enter(ids), []
-        for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
-            x, read = layer(x, memory)
-            read = torch.cat([memory, read], dim=1).detach()
-            new.append(read[:, max(0, read.size(1) - self.mem_len):])
-        return self.logits(x), new
-
-
-class _Heads(MultiHeadAttention):
-    """Self-attention with any function of ``q, k, v`` in its middle."""
-
-    def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
-        super().__init__(config.d_model, config.n_heads)
-        self.function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        """``(B, n, d_model)`` to the same shape."""
-        return self.W_o(self.join(self.function(self.split(self.W_q(x)), *self.project_keys(x))))
-
-
-class CausalLM(_LanguageModel):
-    """A decoder without an encoder, with any attention of this file (as in Child et al. 2019, section 5).
-
-    Args:
-        vocab_size, config: the sizes.
-        attention: ``(q, k, v) -> output``, causal, for example ``partial(strided, stride=8)``.
-        positions: a module that makes ``(n, d_model)`` of ``arange(n)``; by default a learned vector for each of
-            ``config.max_len`` positions.
-    """
-
-    def __init__(self, vocab_size: int, config: Config, attention: Callable = sdpa, positions: nn.Module | None = None):
-        super().__init__(vocab_size, config, lambda: _Heads(config, attention))
-        self.positions = nn.Embedding(config.max_len, config.d_model) if positions is None else positions
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Logits ``(B, n, vocab_size)`` for what follows each of ``ids (B, n)``."""
-        x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
-        for layer in self.layers:
-            x, _ = layer(x)
-        return self.logits(x)

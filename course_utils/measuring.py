@@ -14,12 +14,15 @@ def best_of(f: Callable[[], object], times: int = 3) -> float:
     """Seconds of the fastest of several calls: CPU time, so that other programs do not count; on a GPU wall time."""
     clock = time.perf_counter if torch.cuda.is_initialized() else time.process_time
 
-    def once() -> float:
-        start = clock()
-        f()
+    def now() -> float:
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
-        return clock() - start
+        return clock()
+
+    def once() -> float:
+        start = now()
+        f()
+        return now() - start
 
     return min(once() for _ in range(times))
 
@@ -52,7 +55,7 @@ class _Watch(TorchDispatchMode):
         result = operation(*args, **(kwargs or {}))
         for x in tree_leaves(result):
             storage = x.untyped_storage() if isinstance(x, Tensor) else None
-            if storage is not None and (key := storage._cdata) not in given | self.alive.keys():
+            if storage is not None and (key := storage._cdata) not in given and key not in self.alive:
                 self.alive[key] = storage.nbytes()
                 self.now += storage.nbytes()
                 weakref.finalize(storage, self._freed, key)

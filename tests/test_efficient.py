@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
 
-from course_utils.attention import MultiHeadAttention, sinusoidal
+from course_utils.attention import sinusoidal
 from course_utils.efficient import (
-    CausalLM,
     RelativeAttention,
-    TransformerXL,
     columns,
     dense,
     dilated,
@@ -32,9 +31,6 @@ from course_utils.efficient import (
     tiled,
 )
 from course_utils.measuring import peak_memory
-from course_utils.transformer import Config
-
-SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
 
 
 def heads(first: Tensor, second: Tensor, n_heads: int = 4) -> Tensor:
@@ -202,16 +198,66 @@ def test_tiles_need_no_more_for_more_keys():
     assert peaks[0] == peaks[1]
 
 
+@pytest.mark.parametrize(("name", "share"), [("columns", 0.05), ("summaries", 0.2), ("strided", 0.05), ("fixed", 0.12),
+                                             ("sliding window", 0.06), ("own block", 0.05)])
+def test_the_matrix_is_never_made(name, share):
+    """Beside it: a mask of n x m c, the output, copies of q, k, v."""
+    n, (q, k, v) = 4096, inputs(4096, B=1)
+    with torch.no_grad():
+        peak = peak_memory(partial(PATTERNS[name].function(w=64, s=64, c=4), q, k, v))
+    assert peak < share * 4 * 4 * n * n
+
+
+def test_tiles_above_the_diagonal_are_not_computed():
+    q, k, v = inputs(64, B=1)
+    operations = []
+    for causal in (True, False):
+        with FlopCounterMode(display=False) as counter:
+            tiled(q, k, v, tile=8, causal=causal)
+        operations.append(counter.get_total_flops())
+    assert operations[0] == operations[1] * 36 / 64                        # 1 + 2 + … + 8 of 8 x 8 tiles
+
+
+@pytest.mark.parametrize("shift", [-20, 20])
+def test_linear_survives_large_numbers(shift):
+    q, k, v = inputs(21)
+    for f in (linear, lambda *x: torch.stack(step_by_step(*x), dim=2)):
+        right = f(*(x.double() + s for x, s in zip((q, k, v), (shift, shift, 0), strict=True)))
+        assert_close(f(q + shift, k + shift, v).double(), right, atol=1e-5, rtol=1e-5)
+
+
+def test_long_sums_are_not_in_half_precision():
+    q, k, v = inputs(2000, B=1, dtype=torch.bfloat16)
+    right = linear(q.float(), k.float(), v.float())
+    assert_close(linear(q, k, v).float(), right, atol=1e-2, rtol=1e-2)
+    assert_close(torch.stack(step_by_step(q, k, v), dim=2).float(), right, atol=1e-2, rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["sliding window", "window on both sides", "longformer", "own block", "tiled"])
+def test_nothing_is_possible(name):
+    assert PATTERNS[name].function(**SIZES)(*inputs(0)).shape == (2, 4, 0, 6)
+
+
+def test_a_window_wider_than_the_text_costs_no_more_than_the_text():
+    q, k, v = inputs(64)
+    assert peak_memory(lambda: longformer(q, k, v, 4000, 2)) < 3 * peak_memory(lambda: longformer(q, k, v, 64, 2))
+    assert_close(longformer(q, k, v, 4000, 2), dense(q, k, v, torch.ones(64, 64, dtype=torch.bool)))
+
+
 # --- linear attention as a recurrence ------------------------------------------------------------------------
+
+def step_by_step(q, k, v):
+    state, outputs = None, []
+    for t in range(q.size(2)):
+        output, state = linear_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
+        assert [tuple(x.shape) for x in state] == [(*q.shape[:2], 8, 6), (*q.shape[:2], 8)]
+        outputs.append(output)
+    return outputs
+
 
 def test_the_recurrence_is_the_same():
     q, k, v = inputs(21)
-    state, outputs = None, []
-    for t in range(21):
-        output, state = linear_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
-        outputs.append(output)
-    assert_close(torch.stack(outputs, dim=2), linear(q, k, v, chunk=4))
-    assert [tuple(x.shape) for x in state] == [(2, 4, 8, 6), (2, 4, 8)]
+    assert_close(torch.stack(step_by_step(q, k, v), dim=2), linear(q, k, v, chunk=4))
 
 
 # --- Transformer-XL ------------------------------------------------------------------------------------------
@@ -252,76 +298,6 @@ def test_relative_attention_by_its_formula():
     assert_close(attention(x, memory), right)
 
 
-@pytest.mark.parametrize("length", [1, 5, 16])
-def test_segments_with_memory_are_one_pass(length):
-    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=1000)), torch.randint(0, 11, (2, 32))
-    whole, _ = model(ids)
-    memories, parts = None, []
-    for segment in ids.split(length, dim=1):
-        logits, memories = model(segment, memories)
-        parts.append(logits)
-    assert_close(torch.cat(parts, dim=1), whole)
-
-
-def test_memory_is_cut_and_carries_no_gradient():
-    model, ids = TransformerXL(11, SMALL, mem_len=6), torch.randint(0, 11, (2, 8))
-    memories = None
-    for _ in range(2):
-        _, memories = model(ids, memories)
-        assert [tuple(m.shape) for m in memories] == [(2, 6, 16)] * 2
-        assert not any(m.requires_grad for m in memories)
-    model.mem_len = 0
-    _, memories = model(ids, memories)
-    assert [tuple(m.shape) for m in memories] == [(2, 0, 16)] * 2
-
-
-def test_more_memory_sees_further():
-    """Without memory the first token of a segment depends on nothing before it."""
-    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=4)), torch.randint(0, 11, (1, 8))
-    changed = ids.clone()
-    changed[:, 0] = (ids[:, 0] + 1) % 11
-    for mem_len, same in ((0, True), (4, False)):
-        model.mem_len = mem_len
-        first, second = (model(x[:, 4:], model(x[:, :4])[1])[0] for x in (ids, changed))
-        assert torch.equal(first, second) == same
-
-
-# --- the language model --------------------------------------------------------------------------------------
-
-@each_causal
-def test_every_causal_pattern_makes_a_language_model(name):
-    torch.manual_seed(0)
-    model, ids = CausalLM(11, SMALL, PATTERNS[name].function(**SIZES)), torch.randint(0, 11, (2, 21))
-    logits = model(ids)
-    changed = ids.clone()
-    changed[:, 12:] = (ids[:, 12:] + 1) % 11
-    assert logits.shape == (2, 21, 11)
-    assert_close(model(changed)[:, :12], logits[:, :12])
-    logits.sum().backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_the_kernel_and_the_matrix_are_the_same_language_model():
-    torch.manual_seed(0)
-    model, ids = CausalLM(11, SMALL, sdpa), torch.randint(0, 11, (2, 21))
-    before = model(ids)
-    for layer in model.layers:
-        assert isinstance(layer.attention, MultiHeadAttention)
-        layer.attention.function = dense
-    assert_close(model(ids), before)
-
-
-def test_positions_may_be_any_module():
-    class Grid(torch.nn.Module):
-        def forward(self, positions):
-            return torch.stack([positions // 4, positions % 4] * 8, dim=-1).float()
-
-    torch.manual_seed(0)
-    model, ids = CausalLM(11, SMALL, positions=Grid()), torch.zeros(1, 16, dtype=torch.long)
-    assert not any("positions" in name for name, _ in model.named_parameters())
-    assert not torch.allclose(model(ids)[:, 0], model(ids)[:, 5])
-
-
 # --- bad input -----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("call", "message"), [
@@ -336,6 +312,9 @@ def test_positions_may_be_any_module():
     (lambda x: tiled(*x, tile=0), "tile is 0"),
     (lambda x: linear(*x, chunk=0), "chunk is 0"),
     (lambda x: dense(*x, mask=torch.ones(21, 21)), "expected torch.bool"),
+    *((lambda x, f=f: f(x[0][:, :, -3:], *x[1:]), "3 queries and 21 keys; expected as many") for f in (
+        sdpa, tiled, linear, *(PATTERNS[name].function(**SIZES) for name in (
+            "sliding window", "window on both sides", "longformer", "dilated", "columns", "own block", "summaries")))),
 ])
 def test_bad_input_is_told(call, message):
     with pytest.raises((ValueError, TypeError), match=message):

@@ -1,5 +1,7 @@
 """Time and memory of a computation."""
 
+import time
+
 import torch
 
 from course_utils.measuring import best_of, peak_memory
@@ -28,3 +30,7 @@ def test_best_of_is_the_fastest_of_several_calls():
     work = [3_000_000, 10, 3_000_000]
     assert best_of(lambda: sum(range(work.pop()))) < 0.01
     assert not work
+
+
+def test_best_of_does_not_count_what_others_do():
+    assert best_of(lambda: time.sleep(0.05)) < 0.02

@@ -1,0 +1,112 @@
+"""Language models: a decoder without an encoder, with any attention, and Transformer-XL.
+
+Shapes: ``ids (B, T)``, states ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for what follows each id.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .attention import MultiHeadAttention
+from .efficient import RelativeAttention, sdpa
+from .transformer import Config, FeedForward, Residual
+
+
+class _Layer(nn.Module):
+    """An attention and a feed-forward network, each with a residual around it."""
+
+    def __init__(self, attention: nn.Module, config: Config):
+        super().__init__()
+        self.attention, self.feed_forward = attention, FeedForward(config)
+        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+
+    def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
+        """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
+        around, after = self.residuals
+        read = around.enter(x)
+        x = around.add(x, self.attention(read, *memory))
+        return after.add(x, self.feed_forward(after.enter(x))), read
+
+
+class _LanguageModel(nn.Module):
+    """Embedding, layers, and logits by the embedding's matrix."""
+
+    def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
+        super().__init__()
+        self.embed = nn.Embedding(vocab_size, config.d_model)
+        nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
+        self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
+        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+
+    def enter(self, ids: Tensor) -> Tensor:
+        """``(B, T)`` to ``(B, T, d_model)``."""
+        return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """``(B, T, d_model)`` to ``(B, T, vocab_size)``."""
+        return self.norm(x) @ self.embed.weight.T
+
+
+class TransformerXL(_LanguageModel):
+    """A language model that reads segment by segment and remembers what its layers read before (Dai et al. 2019).
+
+    Args:
+        vocab_size, config: the sizes; ``max_len`` is not used, since distances have no end.
+        mem_len: how many positions are remembered; an attribute, which may be changed for evaluation. 0: none.
+    """
+
+    def __init__(self, vocab_size: int, config: Config, mem_len: int):
+        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads))
+        self.mem_len = mem_len
+
+    def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
+        """Logits ``(B, T, vocab_size)`` of a segment ``ids (B, T)``, and the memories for the next one.
+
+        ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment.
+        """
+        x, new = self.enter(ids), []
+        for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
+            x, read = layer(x, memory)
+            read = torch.cat([memory, read], dim=1).detach()
+            new.append(read[:, max(0, read.size(1) - self.mem_len):])
+        return self.logits(x), new
+
+
+class _Heads(MultiHeadAttention):
+    """Self-attention with any function of ``q, k, v`` in its middle."""
+
+    def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
+        super().__init__(config.d_model, config.n_heads)
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, n, d_model)`` to the same shape."""
+        return self.W_o(self.join(self.function(self.split(self.W_q(x)), *self.project_keys(x))))
+
+
+class CausalLM(_LanguageModel):
+    """A decoder without an encoder, with any attention of `efficient` (as in Child et al. 2019, section 5).
+
+    Args:
+        vocab_size, config: the sizes.
+        attention: ``(q, k, v) -> output``, causal, for example ``partial(strided, stride=8)``.
+        positions: a module that makes ``(n, d_model)`` of ``arange(n)``; by default a learned vector for each of
+            ``config.max_len`` positions.
+    """
+
+    def __init__(self, vocab_size: int, config: Config, attention: Callable = sdpa, positions: nn.Module | None = None):
+        super().__init__(vocab_size, config, lambda: _Heads(config, attention))
+        self.positions = nn.Embedding(config.max_len, config.d_model) if positions is None else positions
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits ``(B, n, vocab_size)``; more than ``max_len`` ids are a ``ValueError`` (with learned positions)."""
+        known = getattr(self.positions, "num_embeddings", ids.size(1))
+        if ids.size(1) > known:
+            raise ValueError(f"{ids.size(1)} ids, but there are positions for {known}. Shorten the sequence, or make "
+                             "the model with a larger max_len.")
+        x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
+        for layer in self.layers:
+            x, _ = layer(x)
+        return self.logits(x)

@@ -1,0 +1,107 @@
+"""Transformer-XL and the causal language model."""
+
+from functools import partial
+
+import pytest
+import torch
+from test_efficient import CAUSAL, PATTERNS, SIZES, with_random_numbers
+from torch.testing import assert_close
+
+from course_utils.attention import MultiHeadAttention
+from course_utils.efficient import dense, sdpa, strided
+from course_utils.language_models import CausalLM, TransformerXL
+from course_utils.transformer import Config
+
+SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
+
+
+@pytest.mark.parametrize("length", [1, 5, 16])
+def test_segments_with_memory_are_one_pass(length):
+    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=1000)), torch.randint(0, 11, (2, 32))
+    whole, _ = model(ids)
+    memories, parts = None, []
+    for segment in ids.split(length, dim=1):
+        logits, memories = model(segment, memories)
+        parts.append(logits)
+    assert_close(torch.cat(parts, dim=1), whole)
+
+
+def test_memory_is_cut_and_carries_no_gradient():
+    model, ids = TransformerXL(11, SMALL, mem_len=6), torch.randint(0, 11, (2, 8))
+    memories = None
+    for _ in range(2):
+        _, memories = model(ids, memories)
+        assert [tuple(m.shape) for m in memories] == [(2, 6, 16)] * 2
+        assert not any(m.requires_grad for m in memories)
+    model.mem_len = 0
+    _, memories = model(ids, memories)
+    assert [tuple(m.shape) for m in memories] == [(2, 0, 16)] * 2
+
+
+def test_more_memory_sees_further():
+    """Without memory the first token of a segment depends on nothing before it."""
+    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=4)), torch.randint(0, 11, (1, 8))
+    changed = ids.clone()
+    changed[:, 0] = (ids[:, 0] + 1) % 11
+    for mem_len, same in ((0, True), (4, False)):
+        model.mem_len = mem_len
+        first, second = (model(x[:, 4:], model(x[:, :4])[1])[0] for x in (ids, changed))
+        assert torch.equal(first, second) == same
+
+
+# --- the language model --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_every_causal_pattern_makes_a_language_model(name):
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, PATTERNS[name].function(**SIZES)), torch.randint(0, 11, (2, 21))
+    logits = model(ids)
+    changed = ids.clone()
+    changed[:, 12:] = (ids[:, 12:] + 1) % 11
+    assert logits.shape == (2, 21, 11)
+    assert_close(model(changed)[:, :12], logits[:, :12])
+    logits.sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_the_kernel_and_the_matrix_are_the_same_language_model():
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, sdpa), torch.randint(0, 11, (2, 21))
+    before = model(ids)
+    for layer in model.layers:
+        assert isinstance(layer.attention, MultiHeadAttention)
+        layer.attention.function = dense
+    assert_close(model(ids), before)
+
+
+def test_positions_may_be_any_module():
+    class Grid(torch.nn.Module):
+        def forward(self, positions):
+            return torch.stack([positions // 4, positions % 4] * 8, dim=-1).float()
+
+    torch.manual_seed(0)
+    model, ids = CausalLM(11, SMALL, positions=Grid()), torch.zeros(1, 16, dtype=torch.long)
+    assert not any("positions" in name for name, _ in model.named_parameters())
+    assert not torch.allclose(model(ids)[:, 0], model(ids)[:, 5])
+
+
+def test_the_memory_is_the_end_of_what_was_read():
+    model, ids = with_random_numbers(TransformerXL(11, SMALL, mem_len=1000)), torch.randint(0, 11, (2, 8))
+    _, everything = model(ids)
+    model.mem_len = 5
+    for short, long in zip(model(ids)[1], everything, strict=True):
+        assert torch.equal(short, long[:, -5:])
+
+
+def test_embeddings_enter_with_variance_one_and_leave_normed():
+    torch.manual_seed(0)
+    model = CausalLM(2000, SMALL)
+    assert model.enter(torch.arange(2000)[None]).std().item() == pytest.approx(1, abs=0.02)
+    x = 7 * torch.randn(2, 5, 16)
+    by_hand = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    assert_close(model.logits(x), by_hand @ model.embed.weight.T)
+
+
+def test_too_many_ids_are_told():
+    with pytest.raises(ValueError, match="65 ids, but there are positions for 64"):
+        CausalLM(11, SMALL, partial(strided, stride=8))(torch.zeros(1, 65, dtype=torch.long))
