@@ -158,9 +158,10 @@ ALT = {
     "06_choice":
         f"Which attention: a chart of three questions. Is n below about {SHORT:,}? Yes: dense attention, with SDPA, "
         "PyTorch's scaled_dot_product_attention. If not: must it be exact? Yes: SDPA or FlashAttention, time still "
-        "n², memory n. If not: what is read? Four answers. Generation with a long memory: sliding-window cache, "
-        "grouped queries, Transformer-XL, or a linear RNN. Images, or periodic signals: strided. Long documents, in an "
-        "encoder: window plus global tokens, as in Longformer and BigBird. Generation of text: fixed, or a window.",
+        "n², memory n. If not: what is it for? Four answers. Writing with a small cache: sliding-window cache, linear "
+        "RNN, or Transformer-XL. Images, or periodic signals: strided. Long documents, in an encoder: window plus "
+        "global tokens, as in Longformer and BigBird. Writing text: a window, mixed with full layers. With any of "
+        "them, fewer key heads (GQA) make the cache smaller.",
 }
 
 
@@ -596,15 +597,15 @@ def choice():
         end = (129, 241)[number - 1]
         arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
         text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
-    cards = ((("generation that", "looks far back"), ("sliding-window cache", "grouped-query (GQA)", "Transformer-XL",
-                                                      "linear RNN")),
+    cards = ((("writing with", "a small cache"), ("sliding-window cache", "linear RNN", "Transformer-XL")),
              (("images, periodic", "signals"), ("strided",)),
              (("long documents,", "in an encoder"), ("window + global", "(Longformer,", "BigBird)")),
-             (("generation", "of text"), ("fixed", "or a window")))
+             (("writing", "text"), ("a window, mixed", "with full layers")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
     disc(axes, left + 30, bar + 22, "3", radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
     text(axes, left + 56, bar + 22, "what is it for?", 21, INK, "bold", "left")
+    text(axes, 942, bar + 22, "with any of them: fewer key heads (GQA)", 17, MUTED, align="right")
     for number, (what, answers) in enumerate(cards):
         x = 129 + 234 * number
         for row, words in enumerate(what):
