@@ -177,25 +177,27 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     """Exact attention that never holds more than ``tile * tile`` scores (Dao et al. 2022, algorithm 1, forward).
 
     Largest score, sum and weighted sum so far; if a tile of keys brings a larger score, both sums shrink to fit it.
+    Summed in float32 at least.
     """
     _at_least(1, tile=tile)
     if causal:
         _as_many_keys(q, k)
-    output = [v[:, :, :0]]
+    output, precise = [v[:, :, :0]], torch.promote_types(q.dtype, torch.float32)
     for begin in range(0, q.size(2), tile):
-        rows = q[:, :, begin:begin + tile] * q.size(-1) ** -0.5
+        rows = q[:, :, begin:begin + tile].to(precise) * q.size(-1) ** -0.5
         n_queries = rows.size(2)
         largest = rows.new_full((*rows.shape[:3], 1), -math.inf)
-        total, weighted = torch.zeros_like(largest), torch.zeros_like(rows[..., :1] * v[:, :, :1])
+        total, weighted = torch.zeros_like(largest), torch.zeros_like(largest * v[:, :, :1])
         for start in range(0, begin + n_queries if causal else k.size(2), tile):
-            scores = rows @ k[:, :, start:start + tile].transpose(-2, -1)   # (B, n_heads, tile, tile)
+            keys, values = (x[:, :, start:start + tile].to(precise) for x in (k, v))
+            scores = rows @ keys.transpose(-2, -1)                          # (B, n_heads, tile, tile)
             if causal and start == begin:                                   # the only tile that holds later keys
                 scores = scores.masked_fill(~causal_mask(n_queries, device=q.device), -math.inf)
             new = torch.maximum(largest, scores.amax(-1, keepdim=True))
             weights, shrink = (scores - new).exp(), (largest - new).exp()
             total = total * shrink + weights.sum(-1, keepdim=True)
-            weighted, largest = weighted * shrink + weights @ v[:, :, start:start + tile], new
-        output.append(weighted / total)
+            weighted, largest = weighted * shrink + weights @ values, new
+        output.append((weighted / total).to(v.dtype))
     return torch.cat(output, dim=2)
 
 
@@ -223,11 +225,12 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     return (output[..., :-1] / output[..., -1:]).to(v.dtype)
 
 
-def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):
+def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,
+                v: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """One position of `linear` as a recurrent network (Katharopoulos et al. 2020, eq. 16-20).
 
     Args:
-        state: the sum of ``phi(k) v^T (B, n_heads, d, d)`` and of ``phi(k) (B, n_heads, d)`` so far; ``None`` at first.
+        state: the sum of ``phi(k) v^T (B, n_heads, d, d_v)`` and of ``phi(k) (B, n_heads, d)`` so far; ``None`` at first.
         q, k, v: ``(B, n_heads, d)``, of this position only.
 
     Returns:

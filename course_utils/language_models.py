@@ -38,7 +38,7 @@ class _LanguageModel(nn.Module):
         self.embed = nn.Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
         self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model) if config.pre_norm else nn.Identity()
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def enter(self, ids: Tensor) -> Tensor:
         """``(B, T)`` to ``(B, T, d_model)``."""

@@ -233,6 +233,19 @@ def test_long_sums_are_not_in_half_precision():
     assert_close(torch.stack(step_by_step(q, k, v), dim=2).float(), right, atol=1e-2, rtol=1e-2)
 
 
+def test_sums_over_many_tiles_are_not_in_half_precision():
+    q = torch.zeros(1, 1, 2048, 8, dtype=torch.bfloat16)
+    v = torch.ones_like(q)
+    v[:, :, 1024:] = 3
+    assert_close(tiled(q, q, v, tile=4)[0, 0, -1].float(), torch.full((8,), 2.0))
+
+
+def test_phi_is_elu_plus_one_and_never_zero():
+    x = torch.tensor([-3.0, -1.0, 0.0, 0.5, 4.0])
+    assert_close(phi(x), torch.nn.functional.elu(x) + 1)
+    assert phi(torch.tensor(-50.0)) > 0
+
+
 @pytest.mark.parametrize("name", ["sliding window", "window on both sides", "longformer", "own block", "tiled"])
 def test_nothing_is_possible(name):
     assert PATTERNS[name].function(**SIZES)(*inputs(0)).shape == (2, 4, 0, 6)

@@ -1,5 +1,6 @@
 """Transformer-XL and the causal language model."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -93,13 +94,23 @@ def test_the_memory_is_the_end_of_what_was_read():
         assert torch.equal(short, long[:, -5:])
 
 
-def test_embeddings_enter_with_variance_one_and_leave_normed():
+def test_embeddings_enter_with_variance_one():
     torch.manual_seed(0)
-    model = CausalLM(2000, SMALL)
-    assert model.enter(torch.arange(2000)[None]).std().item() == pytest.approx(1, abs=0.02)
-    x = 7 * torch.randn(2, 5, 16)
-    by_hand = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    assert CausalLM(2000, SMALL).enter(torch.arange(2000)[None]).std().item() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1.0])
+def test_with_pre_norm_the_last_sum_is_normed(eps):
+    torch.manual_seed(0)
+    model, x = CausalLM(11, replace(SMALL, norm_eps=eps)), torch.randn(2, 5, 16)
+    by_hand = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
     assert_close(model.logits(x), by_hand @ model.embed.weight.T)
+
+
+def test_with_post_norm_it_has_been_normed():
+    torch.manual_seed(0)
+    model, x = CausalLM(11, replace(SMALL, pre_norm=False)), torch.randn(2, 5, 16)
+    assert torch.equal(model.logits(x), x @ model.embed.weight.T)
 
 
 def test_too_many_ids_are_told():
