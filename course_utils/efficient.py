@@ -230,7 +230,7 @@ def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,
     """One position of `linear` as a recurrent network (Katharopoulos et al. 2020, eq. 16-20).
 
     Args:
-        state: the sum of ``phi(k) v^T (B, n_heads, d, d_v)`` and of ``phi(k) (B, n_heads, d)`` so far; ``None`` at first.
+        state: the sums so far of ``phi(k) v^T (B, n_heads, d, d_v)`` and ``phi(k) (B, n_heads, d)``; ``None`` at first.
         q, k, v: ``(B, n_heads, d)``, of this position only.
 
     Returns:
