@@ -28,7 +28,7 @@ def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor
 
 def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by PyTorch's kernel, which works tile by tile."""
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
@@ -40,7 +40,9 @@ def _at_least(least: int, **sizes: int) -> None:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
 
 
-def _as_many_keys(q: Tensor, k: Tensor) -> None:
+def _as_many_keys(q: Tensor, k: Tensor, v: Tensor) -> None:
+    if k.size(2) != v.size(2):
+        raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
     if q.size(2) != k.size(2):
         raise ValueError(f"{q.size(2)} queries and {k.size(2)} keys; expected as many. `dense` takes more keys.")
 
@@ -58,15 +60,15 @@ def _stretches(x: Tensor, length: int, step: int) -> Tensor:
 def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = True) -> Tensor:
     """Each query sees ``window`` keys before it and its own; not causal: as many after it (Beltagy et al. 2020, 3.1).
 
-    Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4`` that is
-    ``1.25 n * window`` scores instead of ``n * n``, one in five of them masked. The first ``window`` queries see all
-    that is before them; all later blocks share one mask.
+    Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4``, at least
+    16, that is ``1.25 n * window`` scores instead of ``n * n`` for wide windows, one in five of them masked. The first
+    ``window`` queries see all that is before them; all later blocks share one mask.
     """
     _at_least(0, window=window)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     if not causal:
         return longformer(q, k, v, window, n_global=0)
-    n, size = q.size(2), max(1, window // 4)
+    n, size = q.size(2), max(16, window // 4)
     first = sdpa(*(x[:, :, :window] for x in (q, k, v)))                    # (B, n_heads, window, d)
     if n <= window:
         return first
@@ -83,10 +85,10 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     Not causal (Beltagy et al. 2020, section 3.1, where the global tokens have projections of their own).
     """
     _at_least(0, window=window, n_global=n_global)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     B, n_heads, n, _ = q.shape
     window, n_global = min(window, n), min(n_global, n)
-    size = max(1, window // 4)
+    size = max(16, window // 4)
     everywhere = F.scaled_dot_product_attention(q[:, :, :n_global], k, v)   # (B, n_heads, n_global, d)
     if n_global == n:
         return everywhere
@@ -117,14 +119,14 @@ def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     ``n * n / (2 stride)`` scores (Child et al. 2019, section 4.3).
     """
     _at_least(1, stride=stride)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
 
 
 def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
     """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
     _at_least(1, dilation=dilation)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     if not causal and q.size(2) % dilation:
         raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
     split = (_columns(x, dilation) for x in (q, k, v))
@@ -134,7 +136,7 @@ def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal:
 def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     """Each query sees the keys up to it in its block of ``stride``."""
     _at_least(1, stride=stride)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     parts = (_blocks(x, stride).flatten(1, 2) for x in (q, k, v))           # (B, n_heads * m, stride, d)
     return sdpa(*parts).unflatten(1, (q.size(1), -1)).flatten(2, 3)[:, :, :q.size(2)]
 
@@ -145,7 +147,7 @@ def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
     The first ``stride - c`` queries see nothing and get zeros (Child et al. 2019, section 4.3, *fixed*).
     """
     _at_least(1, stride=stride, c=c)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     if c > stride:
         raise ValueError(f"c is {c}, but a block has stride={stride} positions; expected c <= stride.")
     k, v = (_blocks(x, stride)[:, :, :, -c:].flatten(2, 3) for x in (k, v))             # (B, n_heads, m * c, d)
@@ -181,7 +183,7 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     """
     _at_least(1, tile=tile)
     if causal:
-        _as_many_keys(q, k)
+        _as_many_keys(q, k, v)
     output, precise = [v[:, :, :0]], torch.promote_types(q.dtype, torch.float32)
     for begin in range(0, q.size(2), tile):
         rows = q[:, :, begin:begin + tile].to(precise) * q.size(-1) ** -0.5
@@ -214,7 +216,7 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least.
     """
     _at_least(1, chunk=chunk)
-    _as_many_keys(q, k)
+    _as_many_keys(q, k, v)
     precise = torch.promote_types(q.dtype, torch.float32)
     q, k, counted = phi(q.to(precise)), phi(k.to(precise)), F.pad(v.to(precise), (0, 1), value=1.0)   # a column of ones
     state, output = q.new_zeros(*q.shape[:2], q.size(-1), counted.size(-1)), []         # (B, n_heads, d, d + 1)

@@ -1,6 +1,7 @@
 """Language models: a decoder without an encoder, with any attention, and Transformer-XL.
 
 Shapes: ``ids (B, T)``, states ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for what follows each id.
+Of `Config.dropout` only what each sublayer adds is dropped.
 """
 
 import math

@@ -230,7 +230,9 @@ def test_long_sums_are_not_in_half_precision():
     q, k, v = inputs(2000, B=1, dtype=torch.bfloat16)
     right = linear(q.float(), k.float(), v.float())
     assert_close(linear(q, k, v).float(), right, atol=1e-2, rtol=1e-2)
-    assert_close(torch.stack(step_by_step(q, k, v), dim=2).float(), right, atol=1e-2, rtol=1e-2)
+    steps = torch.stack(step_by_step(q, k, v), dim=2)
+    assert steps.dtype == torch.bfloat16
+    assert_close(steps.float(), right, atol=1e-2, rtol=1e-2)
 
 
 def test_sums_over_many_tiles_are_not_in_half_precision():
@@ -244,6 +246,15 @@ def test_phi_is_elu_plus_one_and_never_zero():
     x = torch.tensor([-3.0, -1.0, 0.0, 0.5, 4.0])
     assert_close(phi(x), torch.nn.functional.elu(x) + 1)
     assert phi(torch.tensor(-50.0)) > 0
+    large = torch.tensor(100.0, requires_grad=True)
+    phi(large).backward()
+    assert large.grad == 1                                                 # and not 0 times infinity
+
+
+def test_a_narrow_window_with_global_tokens_is_small():
+    q, k, v = inputs(4096, B=1)
+    with torch.no_grad():
+        assert peak_memory(lambda: longformer(q, k, v, 4, 64)) < 0.2 * 4 * 4 * 4096**2
 
 
 @pytest.mark.parametrize("name", ["sliding window", "window on both sides", "longformer", "own block", "tiled"])
@@ -326,6 +337,9 @@ def test_relative_attention_by_its_formula():
     (lambda x: linear(*x, chunk=0), "chunk is 0"),
     (lambda x: dense(*x, mask=torch.ones(21, 21)), "expected torch.bool"),
     *((lambda x, f=f: f(x[0][:, :, -3:], *x[1:]), "3 queries and 21 keys; expected as many") for f in (
+        sdpa, tiled, linear, *(PATTERNS[name].function(**SIZES) for name in (
+            "sliding window", "window on both sides", "longformer", "dilated", "columns", "own block", "summaries")))),
+    *((lambda x, f=f: f(*x[:2], x[2][:, :, :3]), "21 keys and 3 values; expected as many") for f in (
         sdpa, tiled, linear, *(PATTERNS[name].function(**SIZES) for name in (
             "sliding window", "window on both sides", "longformer", "dilated", "columns", "own block", "summaries")))),
 ])
