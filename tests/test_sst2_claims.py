@@ -180,3 +180,23 @@ def test_frozen_features_and_then_fine_tuning(real, trunk):
     assert layer < 6
     assert frozen >= 0.80
     assert score >= frozen + 0.03
+
+
+def test_each_column_of_the_table_is_what_its_name_says(monkeypatch):
+    """Vectors that know the label in the mean of layer 2 only."""
+    rows = [(str(i % 2), i % 2) for i in range(60)]
+
+    def features(model, tokenizer, texts):
+        cls, mean = np.random.default_rng(len(texts)).normal(size=(2, len(texts), 7, 4)).astype("float32")
+        mean[:, 2, 0] = 9 * np.array([int(text) for text in texts])
+        return cls, mean
+
+    monkeypatch.setattr(sst2, "features", features)
+    monkeypatch.setattr(sst2, "fine_tune", lambda *_, pretrained=True: (pretrained, 0.0))
+    monkeypatch.setattr(sst2, "accuracy", lambda tuned, *_: 0.9 if tuned else 0.1)
+    monkeypatch.setattr(sst2, "bag_of_words", lambda *_: 0.2)
+    found, layers, _ = sst2.measure(rows, rows[:40], [50], 0, newborn=[50])
+    assert layers == {50: 2}
+    assert found["mean, chosen layer", 50] == 1
+    assert max(found["[CLS], last layer", 50], found["mean, last layer", 50]) < 0.8
+    assert [found[name, 50] for name in ("bag of words", "fine-tuned", "random weights")] == [0.2, 0.9, 0.1]

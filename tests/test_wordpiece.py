@@ -1,6 +1,9 @@
 """WordPiece: cuts as the tokenizers library, leaves no word unknown, learns a vocabulary of the size asked for."""
 
+import math
 import random
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
@@ -212,3 +215,25 @@ def test_join():
     assert join(("t", "##h", "##e"), ("t", "##h")) == ("th", "##e")
     assert join(("a", "##a", "##a", "##a"), ("##a", "##a")) == ("a", "##aa", "##a")
     assert join(("a",), ("a", "##b")) == ("a",)
+
+
+def test_every_join_is_the_best_one_when_all_is_counted_anew():
+    sentences = [" ".join(pair.source) for pair in train_test(300, 7, seed=0)[0]]
+    counts = Counter(word for sentence in sentences for word in split_words(sentence))
+    cut = {word: (word[0], *("##" + letter for letter in word[1:])) for word in counts}
+    joins = []
+    while len(joins) < 60:
+        single, pairs = Counter(), Counter()
+        for word, n in counts.items():
+            for piece in cut[word]:
+                single[piece] += n
+            for pair in pairwise(cut[word]):
+                pairs[pair] += n
+        total = single.total()
+        gain = {(a, b): n * math.log(total * n / (single[a] * single[b])) for (a, b), n in pairs.items()}
+        best = max(gain, key=lambda pair: (gain[pair], pair))
+        cut = {word: join(pieces, best) for word, pieces in cut.items()}
+        joined = best[0] + best[1].removeprefix("##")
+        joins += [joined] if joined not in joins else []
+    trained = train(sentences, len(SPECIALS) + 2 * len(set("".join(counts))) + 60)
+    assert trained.vocab[-60:] == joins
