@@ -242,6 +242,12 @@ def test_sums_over_many_tiles_are_not_in_half_precision():
     assert_close(tiled(q, q, v, tile=4)[0, 0, -1].float(), torch.full((8,), 2.0))
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_tiles_survive_large_scores(sign):
+    q, v = torch.full((1, 1, 21, 8), 20.0), inputs(21, B=1)[2][:, :1]
+    assert_close(tiled(q, sign * q, v, tile=4), dense(q, sign * q, v), atol=1e-5, rtol=1e-5)
+
+
 def test_phi_is_elu_plus_one_and_never_zero():
     x = torch.tensor([-3.0, -1.0, 0.0, 0.5, 4.0])
     assert_close(phi(x), torch.nn.functional.elu(x) + 1)
