@@ -67,18 +67,21 @@ class Classifier(nn.Module):
         self.head = nn.Linear(trunk.config.d_model, n_classes)
         nn.init.zeros_(self.head.weight)
 
-    def lower(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
-        """The embeddings and the ``FROZEN`` lowest layers: ``(B, T)`` each -> ``(B, T, d_model)``."""
-        x = self.trunk.embed(ids, segments)
-        for layer in self.trunk.layers[:FROZEN]:
+    @staticmethod
+    def through(layers: nn.ModuleList, x: Tensor, mask: Tensor) -> Tensor:
+        """``x (B, T, d_model)`` after some of the layers."""
+        for layer in layers:
             x, _ = layer(x, mask.unsqueeze(1))
         return x
+
+    def lower(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
+        """The embeddings and the ``FROZEN`` lowest layers: ``(B, T)`` each -> ``(B, T, d_model)``."""
+        return self.through(self.trunk.layers[:FROZEN], self.trunk.embed(ids, segments), mask)
 
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor, x: Tensor | None = None) -> Tensor:
         """``(B, T)`` each -> logits ``(B, n_classes)``; ``x`` is what `lower` made of them, if that is known."""
         x, there = self.lower(ids, mask, segments) if x is None else x, mask.unsqueeze(-1)
-        for layer in self.trunk.layers[FROZEN:]:
-            x, _ = layer(x, mask.unsqueeze(1))
+        x = self.through(self.trunk.layers[FROZEN:], x, mask)
         return FACTOR * self.head((x * there).sum(dim=1) / there.sum(dim=1))
 
 

@@ -12,7 +12,6 @@ import json
 import platform
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,7 @@ import torch
 from torch import Tensor
 
 from course_utils import efficient
-from course_utils.measuring import peak_memory
+from course_utils.measuring import best_of, peak_memory
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
 KINDS = {
@@ -45,17 +44,11 @@ def run(kind: str, tensors: list[Tensor], backward: bool) -> None:
             torch.autograd.grad(output, tensors, torch.ones_like(output))
 
 
-def seconds(f, device: str) -> float:
-    """Of the fastest call: on a CPU its processor time, on a GPU the time until it is done."""
-    spent: list[float] = []
-    clock = time.perf_counter if device == "cuda" else time.process_time
-    while not spent or (sum(spent) < SECONDS and len(spent) < TIMES):
-        start = clock()
-        f()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        spent.append(clock() - start)
-    return min(spent)
+def seconds(f) -> float:
+    """Of the fastest call, see `best_of`."""
+    first = best_of(f, 1)
+    more = int(min(TIMES - 1, SECONDS / max(first, 1e-9)))
+    return min(first, best_of(f, more)) if more else first
 
 
 def megabytes(f, device: str) -> float:
@@ -77,7 +70,7 @@ def measure(kind: str, n: int, backward: bool, device: str, dtype: str) -> dict[
     f = partial(run, kind, tensors, backward)
     if n < 8192 or device == "cuda":
         f()                                                        # what only the first call does
-    return {"seconds": seconds(f, device), "megabytes": megabytes(f, device)}
+    return {"seconds": seconds(f), "megabytes": megabytes(f, device)}
 
 
 def free_megabytes(device: str) -> float:
