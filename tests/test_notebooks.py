@@ -20,6 +20,7 @@ MACHINE_PATH = re.compile(
     r"(?<![\w.])(?:/(?:home|Users|root|tmp|work|mnt|opt|usr|var)/\w|[A-Za-z]:\\\\?\w)|site-packages"
 )
 ADDRESS = re.compile(r"https?://[^\s\"'<>)]+")
+MINUTES = re.compile(r"> \*Speaker notes · (90 only · )?(\d*)(½?) min\.\*")
 NAMESPACES = ("http://www.w3.org/",)  # names inside SVG and MathML; nothing is asked for there
 
 Rule = Callable[[NotebookNode, Path], list[str]]
@@ -139,6 +140,39 @@ def every_section_has_notes(notebook, folder):
             sections.append([])
         sections[-1].append(cell)
     return [first_line(cells[0]) for cells in sections if "notes" not in map(slide_type, cells)]
+
+
+def minutes(whole: str, half: str) -> float:
+    return float(whole or 0) + (0.5 if half else 0)
+
+
+def timetable(notebook: NotebookNode) -> dict[str, list[float]]:
+    """Minutes by section, in a lesson of 75 minutes and, where the table has a second column, of 90."""
+    table = next((cell.source for cell in text_cells(notebook) if "| part | section |" in cell.source), "")
+    rows = re.findall(r"(?m)^\| (\d*) ?\| [^|]* \| ([\d½ |]+) \|$", table)
+    return {part: [minutes(*re.fullmatch(r"(\d*)(½?)", cell).groups()) for cell in cells.split(" | ")]
+            for part, cells in rows}
+
+
+@rule
+def notes_take_the_minutes_of_the_timetable(notebook, folder):
+    """What stands before section 1 counts there, a section without a number in the last part; "" is for questions."""
+    planned = timetable(notebook)
+    if not planned:
+        return []
+    parts = [part for part in planned if part]
+    section, taken = parts[0], {part: [0.0, 0.0] for part in parts}
+    for cell in text_cells(notebook)[1:]:
+        if heading := re.search(r"(?m)^## (?:<a [^>]*></a>)?(?:(\d+) · )?", cell.source):
+            section = heading[1] or parts[-1]
+        if slide_type(cell) == "notes" and (note := MINUTES.match(cell.source)):
+            longer, *time = note.groups()
+            taken[section][0] += 0 if longer else minutes(*time)
+            taken[section][1] += minutes(*time)
+    problems = [f"part {part}: {planned[part]} in the timetable, {taken[part]} in the notes"
+                for part in parts if planned[part] != taken[part][:len(planned[part])]]
+    totals = [sum(column) for column in zip(*planned.values(), strict=True)]
+    return problems + ([] if totals == [75, 90][:len(totals)] else [f"{totals} minutes in all"])
 
 
 @rule
@@ -293,6 +327,30 @@ def test_foreign_metadata_is_seen(good):
     assert no_saved_widget_state(notebook, folder) == ["metadata.widgets is saved"]
 
 
+TIMETABLE = """| part | section | minutes of 75 | of 90 |
+|---|---|---|---|
+| 1 | Begin | 70½ | 80 |
+| 2 | End | 2 | 2 |
+| | for questions | 2½ | 8 |"""
+
+
+@pytest.mark.parametrize(("changed", "to", "problem"), [
+    ("", "", []),
+    ("70½", "71", ["part 1: [71.0, 80.0] in the timetable, [70.5, 80.0] in the notes", "[75.5, 90.0] minutes in all"]),
+    ("90 only · ", "", ["part 1: [70.5, 80.0] in the timetable, [80.0, 80.0] in the notes"]),
+    ("| 2½ | 8 |", "| 2½ | 9 |", ["[75.0, 91.0] minutes in all"]),
+])
+def test_a_timetable_that_the_notes_do_not_keep_is_seen(good, changed, to, problem):
+    notebook, folder = good
+    for cell in [text(TIMETABLE), text("> *Speaker notes · ½ min.* Welcome.", "notes"), text("## 1 · Begin", "slide"),
+                 text("> *Speaker notes · 70 min.*", "notes"), text("> *Speaker notes · 90 only · 9½ min.*", "notes"),
+                 text("> *Speaker notes.* At home.", "notes"), text("## Quiz", "slide"),
+                 text("> *Speaker notes · 2 min.* The end.", "notes")]:
+        cell.source = cell.source.replace(changed, to) if changed else cell.source
+        notebook.cells.append(cell)
+    assert notes_take_the_minutes_of_the_timetable(notebook, folder) == problem
+
+
 def test_every_rule_is_tested():
-    apart = {text_between_code, metadata_is_what_course_run_writes}
+    apart = {text_between_code, metadata_is_what_course_run_writes, notes_take_the_minutes_of_the_timetable}
     assert {check for check, _ in BREAKS} | apart == set(RULES)

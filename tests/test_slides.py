@@ -135,6 +135,28 @@ def test_what_belongs_on_slides_is_there_and_nothing_else(lesson_deck):
     assert lesson_deck.title() == "Does the decoder have to remember everything?"
 
 
+def test_slides_for_90_minutes_are_marked_and_left_out_of_75(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells += [
+        text("slide", "## Longer"), text("notes", "> *Speaker notes · 90 only · 1½ min.* A whole section."),
+        text("slide", "## Last"), text("notes", "> *Speaker notes · 1 min.* In 90 only a little slower."),
+        text("subslide", "### Aside"), text("fragment", "shown"),
+        text("notes", "> *Speaker notes · 90 only · ½ min.* After a fragment."),
+    ]
+    headings = "[...document.querySelectorAll('.slides h2, .slides h3')].map(e => e.innerText)"
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    everything, n_slides = browser_page.evaluate(headings), browser_page.evaluate("Reveal.getTotalSlides()")
+    assert everything[-3:] == ["Longer", "Last", "Aside"]
+    marked = browser_page.evaluate("[...document.querySelectorAll('.only-90 :is(h2, h3)')].map(e => e.innerText)")
+    assert marked == ["Longer", "Aside"]
+    browser_page.goto((tmp_path / "deck.html").as_uri() + "?75")
+    browser_page.wait_for_function("window.deckReady")
+    assert browser_page.evaluate(headings) == [*everything[:-3], "Last"]
+    assert walk(browser_page) == []
+    assert browser_page.evaluate("Reveal.getTotalSlides()") == n_slides - 2
+    assert_quiet(browser_page)
+
+
 def test_code_is_readable_from_the_back_row(lesson_deck):
     sizes = lesson_deck.evaluate(
         "[...document.querySelectorAll('.slides pre')].map(e => parseFloat(getComputedStyle(e).fontSize))"

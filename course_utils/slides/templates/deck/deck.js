@@ -1,4 +1,5 @@
 // Lay out every slide once, let its pictures take the space there is, then start reveal.js.
+// With `?75` at the end of the address the slides that are for 90 minutes only are left out.
 // `window.deckReady` says that it is done.
 (() => {
   const WIDTH = 1152, HEIGHT = 720; // of a slide: between its margins, from edge to edge
@@ -42,10 +43,26 @@
     if (overflow(slide) <= 0) grow(slide);
   }
 
+  // "90 only" in its notes: a slide that a lesson of 75 minutes passes over
+  const only90 = (slide) => [...slide.querySelectorAll("aside.notes")]
+    .some((notes) => notes.textContent.trim().startsWith("Speaker notes · 90 only"));
+
+  function leaveOut(slide) {
+    const section = slide.parentElement;
+    slide.remove();
+    if (!section.children.length) section.remove();
+  }
+
   async function start() {
     await MathJax.startup.promise;
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
+    const shorter = location.search === "?75";
     for (const slide of document.querySelectorAll(".slides section section")) {
+      if (only90(slide) && shorter) {
+        leaveOut(slide);
+        continue;
+      }
+      slide.classList.toggle("only-90", only90(slide));
       // notes belong to the slide, also when their cell follows a fragment
       slide.append(...slide.querySelectorAll(".fragment aside.notes"));
       fit(slide);
