@@ -196,6 +196,7 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
 
     numbers = list(dict.fromkeys(arguments.numbers)) or [None]
     paths = [path for number in numbers for path in find(number, root)]
+    paths.sort(key=lambda path: path.name.startswith("00"))     # last: its ledger reads the others as they are saved
     seed = _seed(arguments.seed)
     if arguments.html and arguments.html.exists() and not arguments.html.is_dir():
         raise CourseError(f"--html {arguments.html} is a file; expected a folder.")

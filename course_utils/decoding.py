@@ -45,10 +45,11 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
         ``(B, …, T_q, T_k)`` or ``None``.
 
     Raises:
-        ValueError: if ``max_len`` is below 1.
+        ValueError: if ``max_len`` is below 1, or there is no sentence.
         FloatingPointError: if the model's logits are NaN; so do the other functions here.
     """
     _at_least_one("max_len", max_len)
+    _some_sentences(source)
     device = device_of(model)
     source = source.to(device)
     words, all_weights = [], []
@@ -163,10 +164,11 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
         For each sentence at most ``beam`` hypotheses, best score first. A length counts EOS.
 
     Raises:
-        ValueError: if ``beam`` or ``max_len`` is below 1.
+        ValueError: if ``beam`` or ``max_len`` is below 1, or there is no sentence.
     """
     _at_least_one("beam", beam)
     _at_least_one("max_len", max_len)
+    _some_sentences(source)
     found: list[list[Hypothesis]] = [[] for _ in range(source.size(0))]
     ids = torch.empty(source.size(0), beam, 0, dtype=torch.long)
     with evaluating(model):
@@ -303,6 +305,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
             (0, 1].
     """
     _at_least_one("max_len", max_len)
+    _some_sentences(source)
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
                          f"time, use greedy.")
@@ -332,6 +335,11 @@ def _no_nan(logits: Tensor) -> None:
 def _at_least_one(name: str, given: int) -> None:
     if given < 1:
         raise ValueError(f"{name}={given}; expected at least 1.")
+
+
+def _some_sentences(source: Tensor) -> None:
+    if len(source) == 0:
+        raise ValueError("source has no sentences; expected ids (B, T_k) of at least one.")
 
 
 def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:

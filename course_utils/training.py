@@ -1,5 +1,6 @@
 """One training loop for every notebook: any device, any number of processes, a budget in steps."""
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -109,7 +110,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
 
     Raises:
         ValueError: if there are no batches, or if several processes cannot share them.
-        FloatingPointError: if the loss is no longer a finite number; says at which step.
+        FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
     even = getattr(batches, "batch_size", None) is not None
@@ -134,9 +135,12 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
                 raise FloatingPointError(f"the loss is {value.item()} at step {step}; try a learning rate below {lr}.")
             optimizer.zero_grad()
             accelerator.backward(value)
-            grad_norm = accelerator.clip_grad_norm_(trained.parameters(), clip)
+            grad_norm = float(accelerator.clip_grad_norm_(trained.parameters(), clip))
+            if not math.isfinite(grad_norm) and accelerator.scaler is None:     # a scaler (float16) skips such steps
+                raise FloatingPointError(f"the gradient's length is {grad_norm} at step {step}; the weights are those "
+                                         f"of before. Look for a root or a quotient at 0, or try a rate below {lr}.")
             optimizer.step()
-            history.grad_norm.append(float(grad_norm))
+            history.grad_norm.append(grad_norm)
             history.loss.append(value.item())
             history.tokens += n_tokens
             if live:

@@ -331,7 +331,7 @@ TASKS = (
     ("sentence pair", "one class", ("[CLS]", "it", "is", "slow", "[SEP]", "it", "feels", "slow", "[SEP]"), 50),
     ("single sentence", "one class", ("[CLS]", *FIRST, "[SEP]"), 60),
     ("question + passage", "start and end", ("[CLS]", "who", "sang", "?", "[SEP]", "ann", "lee", "sang", "[SEP]"), 50),
-    ("tags", "a class for each piece", ("[CLS]", "ann", "lee", "lives", "in", "rome", "[SEP]"), 66),
+    ("tags", "a class for each word", ("[CLS]", "ann", "lee", "lives", "in", "rome", "[SEP]"), 66),
 )
 
 

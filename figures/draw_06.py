@@ -220,7 +220,8 @@ def patterns():
             if (mask & ~causal).any():
                 _squares(axes, begin, high, mask & ~causal, cell, 0.8, AHEAD, GOOD, 0.8)
         box(axes, begin + side / 2, high + side / 2, side + 3, side + 3, INK, fill="none", corner=2, line=1.4)
-        numbers = ", ".join(f"{letter} = {value}" for letter, value in (("w", window), ("s", stride)) if value)
+        sizes = {"c" if name == "fixed" else "w": window, "g" if name == "global tokens" else "s": stride}
+        numbers = ", ".join(f"{letter} = {value}" for letter, value in sizes.items() if value)
         share = f"{_share(name, window, stride):.0f} %"
         wide = text_width(share, 16, "bold") + (10 + text_width(numbers, 15) if numbers else 0)
         text(axes, left + 116 - wide / 2, top + 198, share, 16, INK, "bold", "left")
@@ -237,9 +238,10 @@ def patterns():
         if mark:
             _squares(axes, left + 14, top + y - 7, one, 14, *mark)
         text(axes, left + 36, top + y, words, 15, align="left")
-    text(axes, left + 14, top + 174, "w: window, s: stride", 15, MUTED, align="left")
-    text(axes, left + 14, top + 198, f"%: of the {causal.sum()} causal", 15, INK, "bold", "left")
-    text(axes, left + 14, top + 220, f"pairs, n = {LENGTH}", 15, INK, "bold", "left")
+    text(axes, left + 14, top + 168, "w: window, s: stride or block", 15, MUTED, align="left")
+    text(axes, left + 14, top + 186, "c: summaries, g: global", 15, MUTED, align="left")
+    text(axes, left + 14, top + 205, f"%: of the {causal.sum()} causal", 15, INK, "bold", "left")
+    text(axes, left + 14, top + 223, f"pairs, n = {LENGTH}", 15, INK, "bold", "left")
     return axes
 
 

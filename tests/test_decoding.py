@@ -335,6 +335,26 @@ def test_settings_that_make_no_sense(decode, settings, message):
     assert model.training
 
 
+@pytest.mark.parametrize("decode", [greedy, beam_search, sample])
+def test_no_sentence_at_all_is_refused(decode):
+    with pytest.raises(ValueError, match="source has no sentences"):
+        decode(make_model(), sources()[:0])
+
+
+def test_a_memory_of_vectors_is_copied_by_sentence():
+    """Three axes, as a state of an LSTM has, but the batch comes first."""
+    class OneHot(Copier):
+        def encode(self, source):
+            return F.one_hot(source, len(VOCAB)), 0
+
+        def decode(self, target, state, memory):
+            return super().decode(target, state, memory.argmax(dim=-1))
+
+    expected, found = ([[h.ids for h in hypotheses] for hypotheses in beam_search(model, sources(), beam=3, max_len=9)]
+                       for model in (Copier(), OneHot()))
+    assert found == expected
+
+
 # --- states --------------------------------------------------------------------------------------------------------
 
 class Cache(NamedTuple):

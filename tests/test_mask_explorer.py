@@ -46,6 +46,16 @@ def test_masks_are_those_drawn_by_hand(pattern):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
+def test_causal_hides_the_keys_after_the_query(pattern):
+    view = MaskExplorer(pattern, length=8, window=1, stride=3, causal=True)
+    rows = [row[:q + 1] + "." * (7 - q) for q, row in enumerate(DRAWN[pattern].split())]
+    assert ["".join(".#"[seen] for seen in row) for row in view.mask.tolist()] == rows
+    assert repr(view).endswith("stride=3, causal=True)")
+    assert f"mask {pattern}, causal, length 8" in view._in_words()
+    assert exported(view)["causal"] is True
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(("length", "window", "stride"), [(4, 0, 1), (9, 64, 64), (64, 3, 7), (4, 4, 2)])
 def test_every_query_sees_something_at_every_size(pattern, length, window, stride):
     mask = MaskExplorer(pattern, length, window, stride).mask
@@ -135,7 +145,8 @@ def test_output_has_a_live_view_and_what_lasts():
         "scores.",
         "Query 15 is reached by key 0 in 5 layers: 15 ← 12 ← 9 ← 6 ← 3 ← 0.",
     ]
-    assert exported(view) == {"pattern": "sliding window", "length": 16, "window": 3, "stride": 4, "cell": [15, 0],
+    assert exported(view) == {"pattern": "sliding window", "length": 16, "window": 3, "stride": 4,
+                              "causal": False, "cell": [15, 0],
                               "title": "near"}
     assert view.to_html() == MaskExplorer("sliding window", title="near").to_html() != MaskExplorer().to_html()
 

@@ -55,7 +55,7 @@ def test_javascript_and_python_agree_for_every_pattern_and_pair(show):
     assert page.evaluate("Object.keys(PATTERNS)") == list(PATTERNS)
     for pattern in PATTERNS:
         for length, window, stride in [(4, 0, 1), (13, 3, 4), (13, 20, 50), (17, 0, 6), (64, 5, 9)]:
-            twin = MaskExplorer(pattern, length, window, stride)
+            twin = MaskExplorer(pattern, length, window, stride, causal=length == 17)
             np.testing.assert_array_equal(page.evaluate("state => maskOf(state)", twin._export_state()), twin.mask)
             if length > 20:
                 continue
@@ -129,8 +129,8 @@ def test_keys(show):
 
 
 @pytest.mark.parametrize(("pattern", "controls"), [
-    ("causal", ["length"]), ("padding", ["length", "padding tokens"]), ("dilated", ["length", "window", "gap"]),
-    ("block recurrence", ["length", "block"])])
+    ("causal", ["length"]), ("padding", ["length", "padding tokens", "causal"]),
+    ("dilated", ["length", "window", "gap", "causal"]), ("block recurrence", ["length", "block"])])
 def test_only_what_the_pattern_uses_is_reached(show, pattern, controls):
     page = show(MaskExplorer(pattern))
     reached = []
@@ -142,7 +142,19 @@ def test_only_what_the_pattern_uses_is_reached(show, pattern, controls):
         assert outline == "3px"
         reached.append(name)
     assert reached == ["mask", "pattern", *controls]
-    assert page.get_by_role("slider").count() == len(controls)
+    assert page.get_by_role("slider").count() == len(controls) - ("causal" in controls)
+
+
+def test_the_box_hides_later_keys(show):
+    twin = MaskExplorer("sliding window", length=12, window=2)
+    page = show(twin)
+    page.get_by_role("checkbox", name="causal").press("Space")
+    twin.causal = True
+    agrees(page, twin)
+    assert page.locator(".me-says").inner_text().endswith("Later keys are hidden.")
+    page.get_by_role("combobox").select_option("strided")
+    assert page.get_by_role("checkbox").count() == 0
+    assert not page.locator(".me-says").inner_text().endswith("Later keys are hidden.")
 
 
 # --- sizes and places ---

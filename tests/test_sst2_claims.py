@@ -182,6 +182,32 @@ def test_frozen_features_and_then_fine_tuning(real, trunk):
     assert score >= frozen + 0.03
 
 
+def test_each_size_is_fine_tuned_on_its_own_sentences(monkeypatch):
+    asked = []
+    monkeypatch.setattr(sst2, "features", lambda model, tokenizer, texts: (np.ones((len(texts), 2, 2)),) * 2)
+    monkeypatch.setattr(sst2, "fine_tune", lambda _, tokenizer, rows, epochs, seed: (asked.append((rows, epochs)), 0))
+    monkeypatch.setattr(sst2, "accuracy", lambda *_: 0.5)
+    rows = [(f"{i % 2} {i}", i % 2) for i in range(260)]
+    sst2.measure(rows, rows[:20], [50, 200], 0)
+    assert [(len(given), epochs) for given, epochs in asked] == [(50, 10), (200, 5)]
+    assert asked[1][0][:50] == asked[0][0]
+
+
+def test_epochs_have_different_orders(trunk):
+    made = sst2.batches([(f"a film {i}", i % 2) for i in range(64)], trunk[1], epochs=3, seed=0)
+    first, second, third = ([labels.data_ptr() for _, labels in made[start:start + 4]] for start in (0, 4, 8))
+    assert sorted(first) == sorted(second) == sorted(third)
+    assert not first == second == third
+
+
+def test_a_feature_may_have_any_size():
+    """Layers differ in size; the regression's penalty must not prefer the large ones."""
+    x = np.random.default_rng(0).normal(size=(60, 3))
+    y = (x[:, 0] > 0).astype(int)
+    found, scaled = (sst2.regression().fit(given, y).predict_proba(given) for given in (x, x * [1000, 1, 0.001]))
+    np.testing.assert_allclose(found, scaled, atol=1e-6)
+
+
 def test_each_column_of_the_table_is_what_its_name_says(monkeypatch):
     """Vectors that know the label in the mean of layer 2 only."""
     rows = [(str(i % 2), i % 2) for i in range(60)]

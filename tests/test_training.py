@@ -156,6 +156,11 @@ def test_trapezoid_starts_low_holds_and_comes_down():
     assert trapezoid(950, 1000, warmup=4, decay=0.1) == 0.5
 
 
+@pytest.mark.parametrize("schedule", [trapezoid, inverse_sqrt])
+def test_a_short_run_warms_up_for_a_quarter_of_it(schedule):
+    assert [schedule(step, 20) for step in (0, 3, 4)] == pytest.approx([0.2, 0.8, 1])
+
+
 def test_inverse_sqrt_goes_up_to_one_and_halves_when_the_steps_are_four_times_as_many():
     assert inverse_sqrt(0, 1000) == pytest.approx(1 / 50)
     assert inverse_sqrt(24, 1000) == pytest.approx(0.5)
@@ -323,6 +328,19 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
         fit(model, POINTS, steps=5, loss=loss, lr=0.01)
     assert model.weight.isfinite().all(), "the bad step was taken"
     assert not model.training
+
+
+def test_a_gradient_that_is_no_number_stops_the_run_before_the_step():
+    """The loss is finite where the root's slope is not."""
+    model = make_line()
+
+    def loss(model, points):
+        return (model.weight - model.weight.detach()).abs().sum().sqrt(), 1
+
+    before = model.weight.detach().clone()
+    with pytest.raises(FloatingPointError, match=r"gradient's length is (nan|inf) at step 0; the weights are those"):
+        fit(model, POINTS, steps=3, loss=loss)
+    assert torch.equal(model.weight, before)
 
 
 def test_an_interrupt_keeps_what_was_learned(capsys):

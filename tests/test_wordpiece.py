@@ -133,9 +133,10 @@ def test_a_batch_wants_a_list(wrong):
         trained().batch(wrong)
 
 
-def test_pairs_must_be_complete():
-    with pytest.raises(ValueError, match="zip"):
-        trained().batch(["a", "b"], ["c"])
+@pytest.mark.parametrize("seconds", [["c"], "xy", ["c", "d", "e"]])
+def test_pairs_must_be_complete(seconds):
+    with pytest.raises(ValueError, match="2 texts, and as second texts .*; expected a list of as many"):
+        trained().batch(["a", "b"], seconds)
 
 
 def test_decode_joins_pieces():

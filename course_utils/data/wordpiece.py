@@ -114,6 +114,8 @@ class WordPiece:
         """Texts, or pairs of texts, as tensors: `encode` each, and pad to the longest."""
         if isinstance(texts, str) or not texts:
             raise ValueError(f"batch was given {texts!r}; expected a list of at least one text.")
+        if isinstance(seconds, str) or (seconds is not None and len(seconds) != len(texts)):
+            raise ValueError(f"{len(texts)} texts, and as second texts {seconds!r:.80}; expected a list of as many.")
         pairs = zip(texts, [None] * len(texts) if seconds is None else seconds, strict=True)
         ids, segments = zip(*(map(torch.tensor, self.encode(*pair, max_len)) for pair in pairs), strict=True)
         lengths = torch.tensor([len(row) for row in ids])

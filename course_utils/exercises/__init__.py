@@ -11,6 +11,7 @@ from IPython.display import display
 from torch import Tensor, nn
 
 from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, largest_difference
+from course_utils.exercises.lesson_00 import LESSON_00
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.exercises.lesson_03 import LESSON_03
@@ -21,7 +22,7 @@ from course_utils.plotting import GOOD, MUTED
 
 __all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
 
-LESSONS = LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06
+LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06
 EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
 
 

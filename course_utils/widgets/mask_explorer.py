@@ -65,10 +65,11 @@ class MaskExplorer(CourseWidget):
         length: how many positions, 4 to 64.
         window: ``w``, 0 to 64. A pattern without it ignores it.
         stride: ``s``, 1 to 64. A pattern without it ignores it.
+        causal: whether keys after the query are hidden, whatever the pattern. Default: no.
         title: a line above the explorer. Default: none.
 
     Attributes:
-        pattern, length, window, stride, title: two-way; set them from Python, or observe them.
+        pattern, length, window, stride, causal, title: two-way; set them from Python, or observe them.
         cell: two-way, the selected ``(query, key)``. At first the last query and the first key.
         mask: boolean array ``(length, length)``; ``True`` = may attend (read only).
         path: the selected query, the positions on the shortest way, and the selected key; each sees the next.
@@ -80,7 +81,7 @@ class MaskExplorer(CourseWidget):
 
     _widget = "MaskExplorer"
     _files = "mask_explorer"
-    _names = ("pattern", "length", "window", "stride", "cell", "title")
+    _names = ("pattern", "length", "window", "stride", "causal", "cell", "title")
     _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
     _css = stylesheet(_files)
 
@@ -88,18 +89,21 @@ class MaskExplorer(CourseWidget):
     length = traitlets.Int(16).tag(sync=True)
     window = traitlets.Int(3).tag(sync=True)
     stride = traitlets.Int(4).tag(sync=True)
+    causal = traitlets.Bool(False).tag(sync=True)
     cell = traitlets.Tuple(traitlets.Int(), traitlets.Int(), default_value=(3, 0)).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, pattern: str = "causal", length: int = 16, window: int = 3, stride: int = 4, title: str = ""):
-        super().__init__(pattern=pattern, length=length, window=window, stride=stride, title=title)
+    def __init__(self, pattern: str = "causal", length: int = 16, window: int = 3, stride: int = 4,
+                 causal: bool = False, title: str = ""):
+        super().__init__(pattern=pattern, length=length, window=window, stride=stride, causal=causal, title=title)
         self.cell = (self.length - 1, 0)
 
     @property
     def mask(self) -> np.ndarray:
         """Who may see whom, ``True`` = may attend."""
         q, k = np.ogrid[: self.length, : self.length]
-        return PATTERNS[self.pattern](q, k, self.length, self.window, self.stride)
+        seen = PATTERNS[self.pattern](q, k, self.length, self.window, self.stride)
+        return seen & (k <= q) if self.causal else seen
 
     @property
     def path(self) -> tuple[int, ...] | None:
@@ -131,7 +135,8 @@ class MaskExplorer(CourseWidget):
         self.cell = tuple(min(index, self.length - 1) for index in self.cell)
 
     def __repr__(self) -> str:
-        return f"MaskExplorer({self.pattern!r}, length={self.length}, window={self.window}, stride={self.stride})"
+        return (f"MaskExplorer({self.pattern!r}, length={self.length}, window={self.window}, stride={self.stride}"
+                f"{', causal=True' * self.causal})")
 
     def figure(self) -> Figure:
         """The mask as a matplotlib figure for print, with the selected pair and the path between the two."""
@@ -171,7 +176,8 @@ class MaskExplorer(CourseWidget):
         query, key = self.cell
         layers = len(self.path) - 1 if self.path else "no number of"
         way = f": {' ← '.join(map(str, self.path))}" if self.path else ""
-        return (f"{title}mask {self.pattern}, length {self.length}, window {self.window}, stride {self.stride}: "
+        pattern = f"{self.pattern}{', causal' * self.causal}"
+        return (f"{title}mask {pattern}, length {self.length}, window {self.window}, stride {self.stride}: "
                 f"{self._pairs()}.\nQuery {query} is reached by key {key} in {layers} "
                 f"layer{'s' * (layers != 1)}{way}.")
 

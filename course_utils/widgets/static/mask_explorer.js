@@ -1,15 +1,16 @@
 // The mask explorer: which query may see which key, what it costs, and how many layers lead from one to another.
 //
-// State: {pattern, length, window, stride, cell: [query, key], title}.
+// State: {pattern, length, window, stride, causal, cell: [query, key], title}.
 
 // Which keys k a query q may see, with length n, window w and stride s, as in mask_explorer.py; what the two numbers
-// mean, if they mean something; and the pattern in words.
+// mean, if they mean something; the pattern in words; and whether it hides later keys by itself.
 const PATTERNS = {
   full: {
     sees: () => true,
     says: () => "Every query sees every key.",
   },
   causal: {
+    looksBack: true,
     sees: (q, k) => k <= q,
     says: () => "A query sees itself and what comes before it.",
   },
@@ -24,12 +25,14 @@ const PATTERNS = {
     says: (n, w) => `A query sees ${several(w, "key")} on either side.`,
   },
   strided: {
+    looksBack: true,
     window: "window",
     stride: "stride",
     sees: (q, k, n, w, s) => k <= q && (q - k <= w || (q - k) % s === 0),
     says: (n, w, s) => `A query sees the ${several(w, "key")} before it, and every ${nth(s)} before that.`,
   },
   fixed: {
+    looksBack: true,
     window: "summaries",
     stride: "block",
     sees: (q, k, n, w, s) => k <= q && (Math.floor(q / s) === Math.floor(k / s) || k % s >= s - w),
@@ -48,6 +51,7 @@ const PATTERNS = {
     says: (n, w, s) => `A query sees ${several(w, "key")} on either side. Global, the first ${several(s, "position")}: sees all, seen by all.`,
   },
   "block recurrence": {
+    looksBack: true,
     stride: "block",
     sees: (q, k, n, w, s) => k <= q && Math.floor(q / s) - Math.floor(k / s) <= 1,
     says: (n, w, s) => `A query sees back to the start of the block before its own; a block has ${s}.`,
@@ -59,10 +63,10 @@ const ROOM = { left: 56, top: 50 }; // for positions and names of the axes
 const ROOM_FOR_TEXT = 18; // CSS pixels of a cell that can hold the number of its layer
 
 // The mask as one row of booleans a query.
-function maskOf({ pattern, length, window, stride }) {
+function maskOf({ pattern, length, window, stride, causal }) {
   const { sees } = PATTERNS[pattern];
   const positions = Array.from({ length }, (_, k) => k);
-  return positions.map((q) => positions.map((k) => sees(q, k, length, window, stride)));
+  return positions.map((q) => positions.map((k) => (!causal || k <= q) && sees(q, k, length, window, stride)));
 }
 
 // The shortest way from query to key on which every position sees the next, or null. The same as _path in Python.
@@ -93,7 +97,7 @@ class MaskExplorer extends CourseWidget {
 
   update(state) {
     const before = this.state || {};
-    const changed = ["pattern", "length", "window", "stride"].some((name) => before[name] !== state[name]);
+    const changed = ["pattern", "length", "window", "stride", "causal"].some((name) => before[name] !== state[name]);
     // the kernel may send a new length before its cell
     this.state = { ...state, cell: state.cell.map((index) => Math.min(index, state.length - 1)) };
     if (before.title !== state.title) this.build();
@@ -107,6 +111,9 @@ class MaskExplorer extends CourseWidget {
     this.select = element("select", {}, Object.keys(PATTERNS).map((text) => element("option", { text })));
     this.select.addEventListener("change", () => this.choose({ pattern: this.select.value }), { signal });
     this.sliders = { length: this.size("length", 4), window: this.size("window", 0), stride: this.size("stride", 1) };
+    this.box = element("input", { type: "checkbox" });
+    this.box.addEventListener("change", () => this.choose({ causal: this.box.checked }), { signal });
+    this.hides = element("label", { class: "me-control" }, [element("span", { text: "causal" }), this.box]);
 
     this.seen = shape("path", { class: "me-seen" });
     this.ticks = shape("g", { class: "me-ticks" });
@@ -139,7 +146,7 @@ class MaskExplorer extends CourseWidget {
         this.stage,
         element("div", { class: "me-panel" }, [
           element("label", { class: "me-control" }, [element("span", { text: "pattern" }), this.select]),
-          ...Object.values(this.sliders).map(({ node }) => node),
+          ...Object.values(this.sliders).map(({ node }) => node), this.hides,
           this.says, this.counts, element("div", { class: "me-bar" }, [this.bar]), this.readout,
           element("div", { class: "is-hint", text: "click a cell, or ← → ↑ ↓ Home End · Esc leaves" }),
         ]),
@@ -176,15 +183,17 @@ class MaskExplorer extends CourseWidget {
   }
 
   showMask() {
-    const { pattern, length, window, stride } = this.state;
-    const { says, ...called } = PATTERNS[pattern];
+    const { pattern, length, window, stride, causal } = this.state;
+    const { says, looksBack, ...called } = PATTERNS[pattern];
     this.mask = maskOf(this.state);
     this.pitch = SIDE / length;
     this.select.value = pattern;
     this.sliders.length.show(length, 64, "length");
     this.sliders.window.show(window, length, called.window);
     this.sliders.stride.show(stride, length, called.stride);
-    this.says.textContent = says(length, window, stride);
+    this.box.checked = causal;
+    this.hides.classList.toggle("is-unused", Boolean(looksBack));
+    this.says.textContent = says(length, window, stride) + (causal && !looksBack ? " Later keys are hidden." : "");
 
     const gap = this.pitch > 10 ? 1 : 0.5;
     const side = (this.pitch - gap).toFixed(2);
