@@ -40,9 +40,13 @@ def _at_least(least: int, **sizes: int) -> None:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
 
 
-def _as_many_keys(q: Tensor, k: Tensor, v: Tensor) -> None:
+def _as_many_values(k: Tensor, v: Tensor) -> None:
     if k.size(2) != v.size(2):
         raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
+
+
+def _as_many_keys(q: Tensor, k: Tensor, v: Tensor) -> None:
+    _as_many_values(k, v)
     if q.size(2) != k.size(2):
         raise ValueError(f"{q.size(2)} queries and {k.size(2)} keys; expected as many. `dense` takes more keys.")
 
@@ -182,8 +186,11 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     Summed in float32 at least.
     """
     _at_least(1, tile=tile)
+    _as_many_values(k, v)
     if causal:
         _as_many_keys(q, k, v)
+    if k.size(2) == 0:
+        return v.new_zeros(*q.shape[:3], v.size(-1))
     output, precise = [v[:, :, :0]], torch.promote_types(q.dtype, torch.float32)
     for begin in range(0, q.size(2), tile):
         rows = q[:, :, begin:begin + tile].to(precise) * q.size(-1) ** -0.5
@@ -218,13 +225,14 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     _at_least(1, chunk=chunk)
     _as_many_keys(q, k, v)
     precise = torch.promote_types(q.dtype, torch.float32)
-    q, k, counted = phi(q.to(precise)), phi(k.to(precise)), F.pad(v.to(precise), (0, 1), value=1.0)   # a column of ones
-    state, output = q.new_zeros(*q.shape[:2], q.size(-1), counted.size(-1)), []         # (B, n_heads, d, d + 1)
-    for rows, keys, values in zip(*(x.split(chunk, dim=2) for x in (q, k, counted)), strict=True):
-        output.append(rows @ state + (rows @ keys.transpose(-2, -1)).tril() @ values)
+    state, output = q.new_zeros(*q.shape[:2], q.size(-1), v.size(-1) + 1, dtype=precise), []  # (B, n_heads, d, d + 1)
+    for rows, keys, values in zip(*(x.split(chunk, dim=2) for x in (q, k, v)), strict=True):
+        rows, keys = phi(rows.to(precise)), phi(keys.to(precise))
+        values = F.pad(values.to(precise), (0, 1), value=1.0)               # a column of ones: the denominator
+        sums = rows @ state + (rows @ keys.transpose(-2, -1)).tril() @ values
+        output.append((sums[..., :-1] / sums[..., -1:]).to(v.dtype))
         state = state + keys.transpose(-2, -1) @ values
-    output = torch.cat(output, dim=2)
-    return (output[..., :-1] / output[..., -1:]).to(v.dtype)
+    return torch.cat(output, dim=2)
 
 
 def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,

@@ -65,8 +65,14 @@ class TransformerXL(_LanguageModel):
     def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
         """Logits ``(B, T, vocab_size)`` of a segment ``ids (B, T)``, and the memories for the next one.
 
-        ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment.
+        ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment. Others
+        are a ``ValueError``, and so is a ``mem_len`` below 0.
         """
+        if self.mem_len < 0:
+            raise ValueError(f"mem_len is {self.mem_len}; expected at least 0.")
+        if memories is not None and [len(memory) for memory in memories] != [len(ids)] * len(self.layers):
+            raise ValueError(f"memories of {[len(memory) for memory in memories]} sequences, layer by layer; expected "
+                             f"{len(self.layers)} layers of {len(ids)}. Begin another batch with memories=None.")
         x, new = self.enter(ids), []
         for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
             x, read = layer(x, memory)

@@ -487,7 +487,7 @@ def tiles():
             for y in (rows["largest m"], rows["sum s"] + 23, rows["output o"] + 23):
                 arrow(axes, (left + panel - 16, y), (left + pitch + 16, y), INK, 2.2)
         old = (m, s, o)
-    text(axes, edge, 420, f"result = o / s = {o:.2f} / {s:.2f} = {o / s:.3f}", 17, INK, "bold", "left")
+    text(axes, edge, 420, f"result = o / s = {o / s:.3f} (from unrounded o, s)", 17, INK, "bold", "left")
     words = f"softmax over all {len(SCORES)} scores at once: {ALL_AT_ONCE:.3f}"
     text(axes, edge, 452, f"✓  {words}", 17, GOOD, "bold", "left")
     text(axes, 944, 420, f"held at any time: {TILE} scores,", 15, align="right")

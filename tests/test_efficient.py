@@ -188,6 +188,20 @@ def test_the_full_matrix_grows_with_the_square():
     assert peaks[1] > 15 * peaks[0]
 
 
+def test_linear_needs_little_beside_its_output():
+    """One output more while the chunks are joined; no copy of all queries, keys and values."""
+    q, k, v = inputs(8192, B=1)
+    with torch.no_grad():
+        assert peak_memory(partial(linear, q, k, v)) < 2.2 * v.nbytes
+
+
+def test_tiles_of_no_keys_are_zeros_and_values_must_fit():
+    q, k, v = inputs(8, B=1)
+    assert torch.equal(tiled(q, k[:, :, :0], v[:, :, :0], causal=False), torch.zeros_like(v))
+    with pytest.raises(ValueError, match="8 keys and 5 values; expected as many"):
+        tiled(q, k, v[:, :, :5], causal=False)
+
+
 def test_tiles_need_no_more_for_more_keys():
     """Beside its output: more queries make more output, more keys nothing."""
     peaks = []

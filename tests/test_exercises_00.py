@@ -25,6 +25,23 @@ def overflows(scores):
     return e / torch.sum(e, dim=-1, keepdim=True)
 
 
+@wrong("softmax", "The mean is taken from all scores")
+def mean_taken_off(scores):
+    e = torch.exp(scores - scores.mean())
+    return e / e.sum()
+
+
+@wrong("softmax", "Divide by the sum of exp(score)")
+def over_the_sum_of_scores(scores):
+    return torch.exp(scores) / torch.sum(scores)
+
+
+@wrong("softmax", "Subtract it")
+def divided_by_the_largest(scores):
+    e = torch.exp(scores / scores.max())
+    return e / e.sum()
+
+
 @wrong("softmax", "divide each exp(score) by the sum")
 def not_divided(scores):
     return math.e ** scores
@@ -86,4 +103,5 @@ def through_logarithms(scores):
 
 @right("softmax")
 def one_by_one(scores):
-    return torch.stack([1 / torch.exp(scores - s).sum() for s in scores])
+    e = [torch.exp(s - max(scores)) for s in scores]
+    return torch.stack([one / sum(e) for one in e])

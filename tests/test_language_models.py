@@ -27,6 +27,33 @@ def test_segments_with_memory_are_one_pass(length):
     assert_close(torch.cat(parts, dim=1), whole)
 
 
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0)])
+def test_a_layer_goes_around_what_it_has_not_normed(make, pre_norm):
+    model = with_random_numbers(make(11, replace(SMALL, pre_norm=pre_norm)))
+    layer, x = model.layers[0], torch.randn(2, 5, 16, dtype=model.embed.weight.dtype)
+    first, second = (residual.norm for residual in layer.residuals)
+    nothing = (x[:, :0],) if isinstance(model, TransformerXL) else ()
+    if pre_norm:
+        y = x + layer.attention(first(x), *nothing)
+        expected = y + layer.feed_forward(second(y))
+    else:
+        y = first(x + layer.attention(x, *nothing))
+        expected = second(y + layer.feed_forward(y))
+    assert_close(layer(x, *nothing)[0], expected)
+
+
+def test_memories_of_another_batch_or_model_are_refused():
+    model, ids = TransformerXL(11, SMALL, mem_len=4), torch.randint(0, 11, (2, 8))
+    _, memories = model(ids)
+    for wrong in (memories[:1], [m[:1] for m in memories]):
+        with pytest.raises(ValueError, match=r"expected 2 layers of 2\. Begin another batch with memories=None"):
+            model(ids, wrong)
+    model.mem_len = -1
+    with pytest.raises(ValueError, match="mem_len is -1; expected at least 0"):
+        model(ids)
+
+
 def test_memory_is_cut_and_carries_no_gradient():
     model, ids = TransformerXL(11, SMALL, mem_len=6), torch.randint(0, 11, (2, 8))
     memories = None

@@ -151,6 +151,10 @@ def test_output_has_a_live_view_and_what_lasts():
     assert view.to_html() == MaskExplorer("sliding window", title="near").to_html() != MaskExplorer().to_html()
 
 
+def test_half_a_percent_is_rounded_up_as_in_the_page():
+    assert "8 of 64 pairs (13%)" in MaskExplorer("sliding window", length=8, window=0)._in_words()
+
+
 def test_in_words_one_layer_and_none():
     assert MaskExplorer()._in_words().endswith("Query 15 is reached by key 0 in 1 layer: 15 ← 0.")
     assert MaskExplorer("dilated")._in_words().endswith("Query 15 is reached by key 0 in no number of layers.")

@@ -1,5 +1,6 @@
 """The mask explorer: which query may see which key, what it costs, and how many layers lead from one to another."""
 
+import math
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -162,7 +163,7 @@ class MaskExplorer(CourseWidget):
 
     def _pairs(self) -> str:
         pairs, all_pairs = int(self.mask.sum()), self.length**2
-        return (f"{pairs} of {all_pairs} pairs ({pairs / all_pairs:.0%}), "
+        return (f"{pairs} of {all_pairs} pairs ({math.floor(100 * pairs / all_pairs + 0.5)}%), "
                 f"{BYTES * pairs} of {BYTES * all_pairs} bytes of scores")
 
     def _export_state(self) -> dict:
