@@ -22,14 +22,15 @@ def device_of(model: nn.Module) -> torch.device:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside the block; afterwards the model is in the mode it was in."""
-    was_training = model.training
+    """No dropout and no gradients inside the block; afterwards each part of the model is in the mode it was in."""
+    modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for part, was_training in modes:
+            part.training = was_training
 
 
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor, Tensor | None]:
@@ -338,8 +339,8 @@ def _at_least_one(name: str, given: int) -> None:
 
 
 def _some_sentences(source: Tensor) -> None:
-    if len(source) == 0:
-        raise ValueError("source has no sentences; expected ids (B, T_k) of at least one.")
+    if source.dim() != 2 or len(source) == 0:
+        raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 
 
 def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:

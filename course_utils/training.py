@@ -109,9 +109,11 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
-        ValueError: if there are no batches, or if several processes cannot share them.
+        ValueError: if there are no steps or no batches, or if several processes cannot share them.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
+    if steps < 1:
+        raise ValueError(f"steps={steps}; expected at least 1.")
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
     even = getattr(batches, "batch_size", None) is not None
     accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))

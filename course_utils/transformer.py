@@ -39,6 +39,10 @@ class Config:
     norm_eps: float = 1e-5
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
 
+    def __post_init__(self):
+        if self.n_layers < 1:
+            raise ValueError(f"n_layers={self.n_layers}; expected at least 1.")
+
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)
 BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)

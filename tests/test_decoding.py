@@ -337,8 +337,17 @@ def test_settings_that_make_no_sense(decode, settings, message):
 
 @pytest.mark.parametrize("decode", [greedy, beam_search, sample])
 def test_no_sentence_at_all_is_refused(decode):
-    with pytest.raises(ValueError, match="source has no sentences"):
-        decode(make_model(), sources()[:0])
+    for source in (sources()[:0], sources()[0]):
+        with pytest.raises(ValueError, match=r"source has shape .*; expected ids \(B, T_k\) of at least one sentence"):
+            decode(make_model(), source)
+
+
+def test_afterwards_each_part_is_in_the_mode_it_was_in():
+    model = nn.Sequential(nn.Dropout(), nn.Dropout())
+    model[1].eval()
+    with evaluating(model):
+        assert not any(part.training for part in model.modules())
+    assert [part.training for part in (model, *model)] == [True, True, False]
 
 
 def test_a_memory_of_vectors_is_copied_by_sentence():
@@ -504,7 +513,7 @@ def seeded(seed=0):
 
 
 @every_model
-@pytest.mark.parametrize("settings", [{"temperature": 1e-6}, {"top_k": 1}, {"top_p": 1e-6}])
+@pytest.mark.parametrize("settings", [{"temperature": 1e-6}, {"temperature": 1e-40}, {"top_k": 1}, {"top_p": 1e-6}])
 def test_sampling_only_the_likeliest_word_is_greedy(attention, query, cell, settings):
     model = random_model(attention, query, cell)
     expected, _ = greedy(model, sources(), max_len=7)

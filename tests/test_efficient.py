@@ -222,6 +222,17 @@ def test_the_matrix_is_never_made(name, share):
     assert peak < share * 4 * 4 * n * n
 
 
+def test_windows_compute_the_scores_that_they_say():
+    """Blocks of a quarter of the window: the window's keys, and its own block's, for each query."""
+    q, k, v = inputs(512, B=1)                                              # 4 heads
+    a_score = 2 * q.size(-1) + 2 * v.size(-1)
+    for f, scores in ((partial(sliding_window, window=128), 128 * 128 + (512 - 128) * (128 + 32)),
+                      (partial(longformer, window=128, n_global=8), 8 * 512 + 512 * (8 + 2 * 128 + 32))):
+        with FlopCounterMode(display=False) as counter:
+            f(q, k, v)
+        assert counter.get_total_flops() == 4 * scores * a_score
+
+
 def test_tiles_above_the_diagonal_are_not_computed():
     q, k, v = inputs(64, B=1)
     operations = []

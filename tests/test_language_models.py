@@ -43,6 +43,12 @@ def test_a_layer_goes_around_what_it_has_not_normed(make, pre_norm):
     assert_close(layer(x, *nothing)[0], expected)
 
 
+def test_what_a_sublayer_adds_is_dropped():
+    layer = CausalLM(11, replace(SMALL, dropout=1.0)).train().layers[0]
+    x = torch.randn(2, 5, 16)
+    assert torch.equal(layer(x)[0], x)
+
+
 def test_memories_of_another_batch_or_model_are_refused():
     model, ids = TransformerXL(11, SMALL, mem_len=4), torch.randint(0, 11, (2, 8))
     _, memories = model(ids)

@@ -330,6 +330,12 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
     assert not model.training
 
 
+@pytest.mark.parametrize("steps", [0, -1])
+def test_no_steps_are_refused(steps):
+    with pytest.raises(ValueError, match=f"steps={steps}; expected at least 1"):
+        fit(make_line(), POINTS, steps=steps, loss=line_loss)
+
+
 def test_a_gradient_that_is_no_number_stops_the_run_before_the_step():
     """The loss is finite where the root's slope is not."""
     model = make_line()

@@ -93,7 +93,7 @@ def torch_stack(ours, config):
     """PyTorch's encoder or decoder with copies of our weights."""
     norm = None
     if config.pre_norm:
-        norm = nn.LayerNorm(config.d_model)
+        norm = nn.LayerNorm(config.d_model, config.norm_eps)
         norm.load_state_dict(ours.norm.state_dict())
     layers = [torch_layer(layer, config) for layer in ours.layers]
     if isinstance(ours, Encoder):
@@ -137,7 +137,7 @@ def test_an_encoder_layer_equals_torchs(masked, need_weights, pre_norm, training
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("padded", [True, False])
 def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training):
-    config = replace(SMALL, pre_norm=pre_norm)
+    config = replace(SMALL, pre_norm=pre_norm, norm_eps=0.1)
     ours = shaken(DecoderLayer(config)).train(training)
     x, top = vectors(T_Q).requires_grad_(), vectors(T_K, seed=1).requires_grad_()
     mask = padding_mask(T_K) if padded else None
@@ -155,10 +155,15 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
         assert own is cross is None
 
 
+def test_a_transformer_without_layers_is_refused():
+    with pytest.raises(ValueError, match="n_layers=0; expected at least 1"):
+        Config(n_layers=0)
+
+
 @both_modes
 @both_norms
 def test_the_stacks_equal_torchs(pre_norm, training):
-    config = replace(SMALL, n_layers=3, pre_norm=pre_norm)
+    config = replace(SMALL, n_layers=3, pre_norm=pre_norm, norm_eps=0.1)
     encoder, decoder = (shaken(make(config)).train(training) for make in (Encoder, Decoder))
     x, y, mask = vectors(T_K), vectors(T_Q, seed=1), padding_mask(T_K)
     top, _ = encoder(x, mask)
