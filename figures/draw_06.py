@@ -238,10 +238,10 @@ def patterns():
         if mark:
             _squares(axes, left + 14, top + y - 7, one, 14, *mark)
         text(axes, left + 36, top + y, words, 15, align="left")
-    text(axes, left + 14, top + 168, "w: window, s: stride or block", 15, MUTED, align="left")
-    text(axes, left + 14, top + 186, "c: summaries, g: global", 15, MUTED, align="left")
-    text(axes, left + 14, top + 205, f"%: of the {causal.sum()} causal", 15, INK, "bold", "left")
-    text(axes, left + 14, top + 223, f"pairs, n = {LENGTH}", 15, INK, "bold", "left")
+    text(axes, left + 14, top + 167, "w: window, s: stride or block", 15, MUTED, align="left")
+    text(axes, left + 14, top + 184, "c: summaries, g: global", 15, MUTED, align="left")
+    text(axes, left + 14, top + 202, f"%: of the {causal.sum()} causal", 15, INK, "bold", "left")
+    text(axes, left + 14, top + 220, f"pairs, n = {LENGTH}", 15, INK, "bold", "left")
     return axes
 
 
