@@ -302,8 +302,8 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         ids ``(B, T_q)``; after EOS they mean nothing (``Vocab.decode`` stops there).
 
     Raises:
-        ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, or ``top_p`` is outside
-            (0, 1].
+        ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, ``top_p`` is outside (0, 1],
+            or there is no sentence.
     """
     _at_least_one("max_len", max_len)
     _some_sentences(source)

@@ -70,8 +70,9 @@ class TransformerXL(_LanguageModel):
         """
         if self.mem_len < 0:
             raise ValueError(f"mem_len is {self.mem_len}; expected at least 0.")
-        if memories is not None and [len(memory) for memory in memories] != [len(ids)] * len(self.layers):
-            raise ValueError(f"memories of {[len(memory) for memory in memories]} sequences, layer by layer; expected "
+        sizes = None if memories is None else [len(memory) for memory in memories]
+        if sizes not in (None, [len(ids)] * len(self.layers)):
+            raise ValueError(f"memories of {sizes} sequences, layer by layer; expected "
                              f"{len(self.layers)} layers of {len(ids)}. Begin another batch with memories=None.")
         x, new = self.enter(ids), []
         for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):

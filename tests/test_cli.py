@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -67,6 +68,12 @@ def test_run_writes_a_tidy_executed_notebook(course, capsys):
     assert sorted(os.listdir(course / "notebooks")) == [
         "01_works.ipynb", "02_fails.ipynb", "03_lesson.ipynb"
     ]  # fmt: skip
+
+
+def test_lesson_00_runs_last_since_it_reads_the_others(course, capsys):
+    shutil.copy(course / "notebooks" / "01_works.ipynb", course / "notebooks" / "00_start.ipynb")
+    assert run(course, "run", "0", "1") == cli.EXIT_OK
+    assert [line[:2] for line in capsys.readouterr().out.splitlines() if "written" in line] == ["01", "00"]
 
 
 def test_run_twice_gives_the_same_file(course):

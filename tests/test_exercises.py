@@ -991,7 +991,8 @@ def test_the_namespace_is_that_of_the_caller(capsys):
 
 
 def test_unknown_exercise():
-    with pytest.raises(ValueError, match="no exercise is called 'nonsense'; there are softmax, pad_batch, .*, context_vector"):
+    there = "softmax, pad_batch, .*, context_vector"
+    with pytest.raises(ValueError, match=f"no exercise is called 'nonsense'; there are {there}"):
         check("nonsense")
 
 

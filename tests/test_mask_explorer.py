@@ -146,8 +146,7 @@ def test_output_has_a_live_view_and_what_lasts():
         "Query 15 is reached by key 0 in 5 layers: 15 ← 12 ← 9 ← 6 ← 3 ← 0.",
     ]
     assert exported(view) == {"pattern": "sliding window", "length": 16, "window": 3, "stride": 4,
-                              "causal": False, "cell": [15, 0],
-                              "title": "near"}
+                              "causal": False, "cell": [15, 0], "title": "near"}
     assert view.to_html() == MaskExplorer("sliding window", title="near").to_html() != MaskExplorer().to_html()
 
 

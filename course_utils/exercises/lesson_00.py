@@ -1,6 +1,7 @@
 """Lesson 00, start here: one exercise, to learn how checks talk."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.exercises.engine import Exercise
@@ -47,7 +48,7 @@ SOFTMAX = Exercise(softmax, {"weights": "n"}, {
     ("The scores are divided by the largest. Subtract it: exp(a - b) is exp(a) / exp(b).",
      lambda s: (s / s.max()).softmax(0)),
     ("Only the largest score gets a weight. Softmax gives each a share.",
-     lambda s: torch.nn.functional.one_hot(s.argmax(), len(s)).to(s)),
+     lambda s: F.one_hot(s.argmax(), len(s)).to(s)),
     ("This is a sigmoid: each score for itself. The weights of a softmax share a sum of 1.", torch.sigmoid),
 ))
 

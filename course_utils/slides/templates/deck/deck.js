@@ -58,11 +58,13 @@
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
     const shorter = location.search === "?75";
     for (const slide of document.querySelectorAll(".slides section section")) {
-      if (only90(slide) && shorter) {
-        leaveOut(slide);
-        continue;
+      if (only90(slide)) {
+        if (shorter) {
+          leaveOut(slide);
+          continue;
+        }
+        slide.classList.add("only-90");
       }
-      slide.classList.toggle("only-90", only90(slide));
       // notes belong to the slide, also when their cell follows a fragment
       slide.append(...slide.querySelectorAll(".fragment aside.notes"));
       fit(slide);
