@@ -4,6 +4,7 @@ from .ask import Ask
 from .attention_view import AttentionView
 from .base import strip_widget_state
 from .decoding_tree import DecodingTree
+from .image_attention import ImageAttention
 from .mask_explorer import MaskExplorer
 from .position_explorer import PositionExplorer
 from .quiz import Question, Quiz
@@ -12,6 +13,6 @@ from .step_through import StepThrough
 from .tokenizer_view import TokenizerView
 
 __all__ = [
-    "Ask", "AttentionView", "DecodingTree", "MaskExplorer", "PositionExplorer", "Question", "Quiz", "SoftmaxLab",
-    "StepThrough", "TokenizerView", "strip_widget_state",
+    "Ask", "AttentionView", "DecodingTree", "ImageAttention", "MaskExplorer", "PositionExplorer", "Question", "Quiz",
+    "SoftmaxLab", "StepThrough", "TokenizerView", "strip_widget_state",
 ]

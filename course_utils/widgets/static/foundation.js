@@ -119,14 +119,14 @@ function strip(className, height) {
   };
 }
 
-// Three decimals; two significant digits for what would otherwise look like zero.
+// Four decimals, so that what is read off is right to 1e-4; two significant digits for what would look like zero.
 function readable(value) {
-  return value === 0 || value >= 0.0005 ? value.toFixed(3) : value.toPrecision(2);
+  return value === 0 || value >= 0.00005 ? value.toFixed(4) : value.toPrecision(2);
 }
 
 // The same in a narrow column: what would look like zero gets an exponent.
 function narrow(value) {
-  return value === 0 || value >= 0.0005 ? value.toFixed(3) : value.toExponential(1);
+  return value === 0 || value >= 0.00005 ? value.toFixed(4) : value.toExponential(1);
 }
 
 // Decimals, with a minus as wide as a plus, and none before a zero.

@@ -1,0 +1,201 @@
+// The image attention: a word, or a patch of the picture itself, and the region of the picture it looks at.
+//
+// State: {_content: {image, pixels, grid, rows, shape, weights}, layer, head, cell, title}. The image is a data URL of
+// `pixels` = [height, width]; its patches lie in `grid` = [rows, columns]; `rows` are the words that ask, none if the
+// patches do; weights are [layers, heads, T_q, T_k] = `shape`.
+
+const BOARD = { width: 350, height: 340 }; // CSS pixels that a picture may take
+const TILES = 240; // CSS pixels for the small pictures of all heads, either way
+const FULL = 0.92; // side of the largest square in its patch
+const SPECK = 1.5; // CSS pixels; a smaller square is not drawn
+
+class ImageAttention extends CourseWidget {
+  constructor(place, state, tell) {
+    super(place, state, tell, "image-attention");
+    const turn = (layer, head) => () => this.turnTo(this.state.layer + layer, this.state.head + head);
+    answerKeys(this.root, { "[": turn(0, -1), "]": turn(0, 1), "{": turn(-1, 0), "}": turn(1, 0) }, this.closing.signal);
+  }
+
+  build() {
+    const { _content: content, title } = this.state;
+    const [height, width] = content.pixels;
+    const { signal } = this.closing;
+    [this.layers, this.heads, this.queries, this.keys] = content.shape;
+    [this.down, this.across] = content.grid;
+    this.words = content.rows;
+    this.all = numbers(content.weights);
+    const scale = Math.min(BOARD.width / width, BOARD.height / height);
+    this.size = { width: scale * width, height: scale * height };
+    this.pitch = { x: this.size.width / this.across, y: this.size.height / this.down };
+    this.coarse = scale >= 3; // a picture of few pixels keeps its edges
+
+    this.squares = shape("path", { class: "ia-squares" });
+    this.frames = { asks: this.frame("ia-query"), self: this.frame("ia-query"), key: this.frame("ia-key") };
+    this.looks = this.board("looks", "what it looks at", [this.squares, this.frames.self, this.frames.key]);
+    answerPointer(this.looks.svg, (event) => this.readOff(this.pointed(this.looks, event)), signal);
+    this.walk(this.looks.stage, this.across, this.keys, () => this.state.cell[1], (key) => this.readOff(key));
+    this.asks = this.words.length ? this.sentence() : this.board("asks", "who asks", [this.frames.asks]);
+    if (!this.words.length) {
+      const press = (event) => event.buttons && this.select(this.pointed(this.asks, event)); // pressed: who is chosen stays
+      answerPointer(this.asks.svg, press, signal);
+    }
+    const step = this.words.length ? 1 : this.across;
+    this.walk(this.asks.stage, step, this.queries, () => this.state.cell[0], (query) => this.select(query));
+    this.stage = this.asks.stage;
+
+    this.readout = element("div", { class: "ia-readout", role: "status" });
+    const several = this.layers * this.heads > 1;
+    const head = (text, className, ...nodes) => element("div", { class: "ia-side" }, [element("div", { class: className, text }), ...nodes]);
+    this.root.setAttribute("aria-label", title || "Attention over a picture");
+    this.root.replaceChildren(
+      ...(title ? [element("div", { class: "is-title", text: title })] : []),
+      element("div", { class: "ia-sides" }, [
+        head(this.words.length ? "which word asks: click it" : "which patch asks: click it", "ia-asking", this.asks.stage),
+        head("what it looks at: point at it", "ia-looking", this.looks.stage),
+        ...(several ? [head("every head: layer ↓ head →", "ia-every", this.grid())] : []),
+      ]),
+      this.readout,
+      element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` }),
+    );
+  }
+
+  // The picture with marks on it, as a stage that can have the focus.
+  board(name, says, marks) {
+    const { width, height } = this.size;
+    const picture = shape("image", { class: "ia-picture", href: this.state._content.image, width, height, preserveAspectRatio: "none" });
+    picture.classList.toggle("is-coarse", this.coarse);
+    const svg = shape("svg", { viewBox: `-3 -3 ${width + 6} ${height + 6}`, width: width + 6, "aria-hidden": "true" },
+      [picture, ...marks]);
+    const stage = element("div", { class: `ia-stage ia-${name}`, tabindex: 0, role: "application", "aria-roledescription": says }, [svg]);
+    return { svg, stage, picture };
+  }
+
+  frame(className) {
+    const { x: width, y: height } = this.pitch;
+    return shape("g", { class: `ia-frame ${className}` }, [shape("rect", { width, height }), shape("rect", { width, height })]);
+  }
+
+  // The words that ask, as a stage.
+  sentence() {
+    this.spans = this.words.map((word, query) => {
+      const span = tokenElement(word, "ia-word");
+      span.addEventListener("click", () => this.select(query), { signal: this.closing.signal });
+      return span;
+    });
+    const says = { tabindex: 0, role: "application", "aria-roledescription": "words" };
+    return { stage: element("div", { class: "ia-stage ia-words", ...says }, this.spans) };
+  }
+
+  // A small picture of every head, one row a layer.
+  grid() {
+    const ratio = this.down / this.across;
+    const room = Math.min(TILES / this.heads, TILES / this.layers / ratio);
+    const width = Math.max(16, Math.min(110, room)) - 4;
+    this.tiles = Array.from({ length: this.layers * this.heads }, (_, k) => {
+      const [layer, head] = [Math.floor(k / this.heads), k % this.heads];
+      const label = `layer ${layer}, head ${head}`;
+      const tile = element("canvas", { class: "ia-tile", role: "img", "aria-label": label, title: label });
+      tile.style.cssText = `width:${width}px; height:${width * ratio}px`;
+      tile.addEventListener("click", () => this.turnTo(layer, head), { signal: this.closing.signal });
+      return tile;
+    });
+    const grid = element("div", { class: "ia-tiles" }, this.tiles);
+    grid.style.gridTemplateColumns = `repeat(${this.heads}, max-content)`;
+    return grid;
+  }
+
+  // --- choosing ---
+
+  // Arrows, Home and End in a stage; up and down go `step` further.
+  walk(stage, step, count, now, go) {
+    const move = (by) => () => go(Math.max(0, Math.min(count - 1, now() + by)));
+    const jump = (by) => () => now() + by >= 0 && now() + by < count && go(now() + by); // stays in its column
+    answerKeys(stage, {
+      ArrowLeft: move(-1), ArrowRight: move(1), ArrowUp: jump(-step), ArrowDown: jump(step), Home: move(-count), End: move(count),
+    }, this.closing.signal);
+  }
+
+  // The patch below the pointer. A slide show scales the page, so the board is measured as it is now.
+  pointed({ picture }, event) {
+    const box = picture.getBoundingClientRect();
+    const within = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    return within((event.clientY - box.top) / box.height, this.down) * this.across
+      + within((event.clientX - box.left) / box.width, this.across);
+  }
+
+  select(query) {
+    if (query !== this.state.cell[0]) this.choose({ cell: [query, strongest(this.weights(this.state.layer, this.state.head, query))] });
+  }
+
+  readOff(key) {
+    const [query, before] = this.state.cell;
+    if (key !== before) this.choose({ cell: [query, key] });
+  }
+
+  turnTo(layer, head) {
+    if (layer < 0 || layer >= this.layers || head < 0 || head >= this.heads) return;
+    if (layer === this.state.layer && head === this.state.head) return;
+    const query = this.state.cell[0];
+    this.choose({ layer, head, cell: [query, strongest(this.weights(layer, head, query))] });
+  }
+
+  // --- showing ---
+
+  weights(layer, head, query) {
+    const start = ((layer * this.heads + head) * this.queries + query) * this.keys;
+    return this.all.subarray(start, start + this.keys);
+  }
+
+  show() {
+    const { layer, head, cell: [query, key] } = this.state;
+    const weights = this.weights(layer, head, query);
+    const top = weights[strongest(weights)];
+    const { x, y } = this.pitch;
+    this.squares.setAttribute("d", Array.from(weights, (weight, k) => {
+      const side = FULL * Math.sqrt(weight / (top || 1));
+      if (side * Math.min(x, y) < SPECK) return "";
+      const [left, above] = this.corner(k).map((edge, axis) => edge + (axis ? y : x) * (1 - side) / 2);
+      return `M${left.toFixed(2)},${above.toFixed(2)}h${(side * x).toFixed(2)}v${(side * y).toFixed(2)}h${(-side * x).toFixed(2)}z`;
+    }).join(""));
+    this.put(this.frames.key, key);
+    this.frames.self.classList.toggle("is-hidden", this.words.length > 0);
+    if (this.words.length) this.spans.forEach((span, k) => span.classList.toggle("is-current", k === query));
+    else [this.frames.asks, this.frames.self].forEach((frame) => this.put(frame, query));
+    this.tiles?.forEach((tile, k) => {
+      const [l, h] = [Math.floor(k / this.heads), k % this.heads];
+      const values = this.weights(l, h, query);
+      paintMatrix(tile, values, this.down, this.across, values[strongest(values)] || 1);
+      tile.classList.toggle("is-current", l === layer && h === head);
+    });
+    this.readAloud(layer, head, query, key, weights, top);
+  }
+
+  readAloud(layer, head, query, key, weights, top) {
+    const asks = this.words.length ? tokenElement(this.words[query], "ia-asking") : element("span", { class: "ia-asking", text: this.patch(query) });
+    const where = this.layers * this.heads > 1 ? [`layer ${layer}, head ${head}: `] : [];
+    const sum = weights.reduce((so, weight) => so + weight, 0);
+    const rest = sum > 0 && sum < 0.99995 ? ` Elsewhere, not on the picture: ${readable(1 - sum)}.` : "";
+    this.readout.replaceChildren(
+      ...where, asks, " looks at ", element("span", { class: "ia-looking", text: this.patch(key) }), " with ",
+      element("b", { text: readable(weights[key]) }), `. The largest square is ${readable(top)}.${rest}`,
+    );
+    this.asks.stage.setAttribute("aria-label", this.readout.textContent);
+    this.looks.stage.setAttribute("aria-label", this.readout.textContent);
+  }
+
+  corner(k) {
+    return [(k % this.across) * this.pitch.x, Math.floor(k / this.across) * this.pitch.y];
+  }
+
+  put(frame, k) {
+    frame.setAttribute("transform", `translate(${this.corner(k).join(" ")})`);
+  }
+
+  patch(k) {
+    return `row ${Math.floor(k / this.across)}, column ${k % this.across}`;
+  }
+}
+
+function strongest(values) {
+  return values.reduce((best, value, k) => (value > values[best] ? k : best), 0);
+}

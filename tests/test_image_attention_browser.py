@@ -1,0 +1,321 @@
+"""The image attention in a real browser: exported pages, a deck, JupyterLab and Notebook; no network."""
+
+import re
+
+import numpy as np
+import pytest
+from browser import DARK, HEARD, destroyed, milliseconds, mounted, open_live, open_slides, press, run, serious
+from test_slides import OUTSIDE
+
+from course_utils.widgets import ImageAttention
+
+RNG = np.random.default_rng(4)
+GREY = RNG.random((6, 8))
+SELF = RNG.dirichlet(np.full(48, 0.1), size=(2, 4, 48))       # layers, heads, queries, keys
+WORDS = ["a", "</script><img src=x onerror=alert(1)>", "שלום", "👩‍🔬"]
+CAPTION = RNG.dirichlet(np.ones(6), size=4)                   # queries, keys
+COLOUR = RNG.random((40, 60, 3))
+
+
+def pixels(**changes):
+    return ImageAttention(**{"image": GREY, "weights": SELF, **changes})
+
+
+def caption(**changes):
+    return ImageAttention(**{"image": COLOUR, "weights": CAPTION, "rows": WORDS, **changes})
+
+
+def agrees(page, twin):
+    """Whether the page shows the tensor."""
+    query, key = twin.cell
+    weights = twin.weights[twin.layer, twin.head, query].astype(float)
+    readout = page.locator(".ia-readout").first
+    if weights.shape != twin.weights.shape[3:] or twin.weights[:, :, 0, 0].size > 1:
+        assert readout.inner_text().startswith(f"layer {twin.layer}, head {twin.head}: ")
+    assert readout.locator(".ia-asking").inner_text() == (twin.rows[query] if twin.rows else twin._place(query))
+    assert readout.locator(".ia-looking").inner_text() == twin._place(key)
+    assert float(readout.locator("b").inner_text()) == pytest.approx(weights[key], abs=6e-5)
+    np.testing.assert_allclose(areas(page, len(weights)), weights / weights.max(), atol=0.006)
+    columns = twin.grid[1]
+    for name, place in [("key", key)] + [("query", query)] * (not twin.rows):
+        for frame in page.locator(f".ia-frame.ia-{name}").all():
+            at = [float(part) for part in re.findall(r"[\d.]+", frame.get_attribute("transform"))]
+            side = frame.locator("rect").first.evaluate("r => [r.width.baseVal.value, r.height.baseVal.value]")
+            assert [round(a / b) for a, b in zip(at, side, strict=True)] == [place % columns, place // columns]
+
+
+def areas(page, keys):
+    """Of the squares on the page, in shares of a full patch; those too small to be drawn are 0."""
+    found = page.locator(".ia-squares").first.evaluate("""(path) => {
+      const board = path.ownerSVGElement.querySelector("image");
+      const [width, height] = [board.width.baseVal.value, board.height.baseVal.value];
+      return [...path.getAttribute("d").matchAll(/M([\\d.]+),([\\d.]+)h([\\d.]+)v([\\d.]+)/g)].map((m) => {
+        const [x, y, w, h] = m.slice(1).map(Number);
+        return [(x + w / 2) / width, (y + h / 2) / height, (w * h) / (width * height)];
+      });
+    }""")
+    columns = {48: 8, 6: 3}[keys]
+    shares = np.zeros(keys)
+    for x, y, area in found:
+        shares[int(y * keys / columns) * columns + int(x * columns)] = area * keys / 0.92**2
+    return shares
+
+
+def middle(page, board, row, column, twin):
+    """Where a patch is on the screen."""
+    box = page.locator(f".ia-{board} .ia-picture").first.bounding_box()
+    down, across = twin.grid
+    return box["x"] + (column + 0.5) * box["width"] / across, box["y"] + (row + 0.5) * box["height"] / down
+
+
+# --- what is drawn ---
+
+
+@pytest.mark.parametrize("twin", [
+    pixels(layer=1, head=2, cell=(30, 7)), pixels(), caption(), caption(cell=(3, 5)), pixels(weights=0.9 * SELF)])
+def test_the_page_shows_the_tensor(show, twin):
+    page = show(twin)
+    agrees(page, twin)
+    rest = "Elsewhere, not on the picture: 0.1000." in page.locator(".ia-readout").inner_text()
+    assert rest == (twin.weights.sum() < 0.95 * twin.weights[..., 0].size)
+    assert page.script_errors == []
+
+
+def test_the_small_pictures_are_those_of_the_heads(show):
+    twin = pixels(cell=(20, 0))
+    page = show(twin)
+    tiles = page.locator(".ia-tile")
+    assert tiles.count() == 8
+    found = tiles.evaluate_all("""(tiles) => tiles.map((tile) => {
+      const { data } = tile.getContext("2d").getImageData(0, 0, tile.width, tile.height);
+      return [tile.height, tile.width, ...data.filter((_, k) => k % 4 === 1)];
+    })""")
+    for (height, width, *greens), weights in zip(found, twin.weights[:, :, 20].reshape(8, 48), strict=True):
+        assert (height, width) == (6, 8)
+        assert np.argmax(greens) == weights.argmax()
+    assert tiles.evaluate_all("tiles => tiles.map(t => t.classList.contains('is-current'))") == [True] + [False] * 7
+    assert show(caption()).locator(".ia-tile").count() == 0
+
+
+def test_a_coarse_picture_keeps_its_pixels_and_its_shape(show):
+    page = show(pixels(), caption())
+    rendering = page.locator(".ia-picture").evaluate_all("nodes => nodes.map(n => getComputedStyle(n).imageRendering)")
+    assert rendering == ["pixelated", "pixelated", "pixelated"]
+    assert show(pixels(image=np.zeros((300, 400)), grid=(6, 8))).locator(".ia-picture").first.evaluate(
+        "n => getComputedStyle(n).imageRendering") == "auto"
+    box = page.locator(".ia-looks .ia-picture").first.bounding_box()
+    assert box["width"] / box["height"] == pytest.approx(4 / 3, rel=0.01)
+
+
+# --- mouse and keys ---
+
+
+def test_a_press_asks_and_a_hover_reads_off(show):
+    twin = pixels()
+    page = show(twin)
+    page.mouse.move(*middle(page, "asks", 1, 1, twin))
+    page.mouse.move(*middle(page, "asks", 1, 2, twin))
+    agrees(page, twin)                                        # nobody has asked yet
+    page.mouse.click(*middle(page, "asks", 2, 5, twin))
+    twin.cell = 21, int(twin.weights[0, 0, 21].argmax())
+    agrees(page, twin)
+    page.mouse.move(*middle(page, "looks", 4, 3, twin))
+    page.mouse.move(*middle(page, "looks", 5, 3, twin))
+    twin.cell = 21, 43
+    agrees(page, twin)
+    page.locator(".ia-tile").nth(6).click()
+    twin.layer, twin.head, twin.cell = 1, 2, (21, int(twin.weights[1, 2, 21].argmax()))
+    agrees(page, twin)
+
+
+def test_a_word_is_clicked(show):
+    twin = caption()
+    page = show(twin)
+    page.locator(".ia-word").nth(1).click()
+    twin.cell = 1, int(CAPTION[1].argmax())
+    agrees(page, twin)
+    assert page.locator(".ia-word.is-current").all_inner_texts() == [WORDS[1]]
+
+
+def test_keys(show):
+    twin = pixels(cell=(0, 9))
+    page = show(HEARD, twin)
+
+    def turn(cell):
+        twin.cell = cell
+        agrees(page, twin)
+
+    page.locator(".ia-looks").focus()
+    for key, at in [("ArrowDown", 17), ("ArrowRight", 18), ("ArrowUp", 10), ("ArrowUp", 2), ("ArrowUp", 2),
+                    ("ArrowLeft", 1), ("Home", 0), ("ArrowLeft", 0), ("End", 47), ("ArrowDown", 47)]:
+        page.keyboard.press(key)
+        turn((0, at))
+        assert page.locator(".ia-looks").get_attribute("aria-label") == page.locator(".ia-readout").inner_text()
+    page.locator(".ia-asks").focus()
+    for key, query in [("ArrowDown", 8), ("ArrowRight", 9), ("End", 47), ("Home", 0)]:
+        page.keyboard.press(key)
+        turn((query, int(twin.weights[0, 0, query].argmax())))
+    for key, layer, head in [("]", 0, 1), ("}", 1, 1), ("}", 1, 1), ("[", 1, 0), ("[", 1, 0), ("{", 0, 0)]:
+        page.keyboard.press(key)
+        twin.layer, twin.head = layer, head
+        turn((0, int(twin.weights[layer, head, 0].argmax())))
+    page.keyboard.press("n")  # means nothing here, and must not turn a slide
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement === document.body")
+    assert page.evaluate("heard") == []
+
+
+def test_keys_go_from_word_to_word(show):
+    twin = caption()
+    page = show(twin)
+    page.locator(".ia-words").focus()
+    for key, query in [("ArrowRight", 1), ("ArrowDown", 2), ("End", 3), ("ArrowRight", 3), ("ArrowUp", 2), ("Home", 0)]:
+        page.keyboard.press(key)
+        twin.cell = query, int(CAPTION[query].argmax())
+        agrees(page, twin)
+
+
+def test_what_has_the_focus_is_seen(show):
+    page = show(pixels())
+    for name in ("who asks", "what it looks at"):
+        page.keyboard.press("Tab")
+        assert page.evaluate("""[document.activeElement.getAttribute("aria-roledescription"),
+          getComputedStyle(document.activeElement).outlineWidth]""") == [name, "3px"]
+
+
+# --- sizes and places ---
+
+
+@pytest.mark.parametrize("twin", [pixels(title="A picture"), caption(title="A caption"),
+                                  pixels(image=np.zeros((8, 6)), title="high"),
+                                  pixels(weights=np.broadcast_to(SELF[:1, :1], (12, 12, 48, 48)), title="many")])
+def test_it_fits_a_slide(show, twin):
+    page = show(twin)
+    box = page.locator(".image-attention").bounding_box()
+    assert box["width"] <= 1100
+    assert box["height"] <= 520
+    small = "nodes => Math.min(...nodes.map(node => parseFloat(getComputedStyle(node).fontSize)))"
+    assert page.locator(".image-attention :not(.is-hint, canvas)").evaluate_all(small) >= 16
+    assert page.locator(".ia-stage").last.bounding_box()["width"] > 200
+
+
+def test_on_a_narrow_page_nothing_is_lost(show, open_page):
+    page = show(pixels(), page=open_page(viewport={"width": 420, "height": 1200}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    agrees(page, pixels())
+
+
+def test_scaled_as_in_a_slide_show(show):
+    twin = pixels()
+    page = show('<section style="transform: scale(0.6); transform-origin: 0 0">', twin, "</section>")
+    page.mouse.click(*middle(page, "asks", 3, 6, twin))
+    assert page.locator(".ia-readout .ia-asking").inner_text() == "row 3, column 6"
+
+
+def test_words_are_text(show):
+    page = show(caption(title=WORDS[1]))
+    assert page.locator(".ia-word").all_inner_texts() == WORDS
+    assert page.locator(".is-title").inner_text() == WORDS[1]
+    assert page.locator(".image-attention img").count() == 0
+
+
+def test_without_scripts_there_is_a_picture(show, open_page):
+    page = show(pixels(), page=open_page(java_script_enabled=False))
+    assert page.locator("img").bounding_box()["width"] > 500
+    assert "a picture of 6 by 8 patches" in page.locator("img").get_attribute("alt")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious(show, dark):
+    page = show("<title>A</title>", DARK * dark, "<main><h1>A</h1>", pixels(title="A"), caption(), "</main>")
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    assert serious(page, "main") == []
+
+
+def test_in_print_the_squares_stay(show):
+    page = show(pixels())
+    page.emulate_media(media="print")
+    assert page.locator(".ia-squares").is_visible()
+    assert page.locator(".is-hint").is_hidden()
+    agrees(page, pixels())
+
+
+def test_update_draws_in_place_and_tells_nothing(show):
+    twin = pixels(cell=(5, 6))
+    page = mounted(show, "ImageAttention", "image_attention", twin._export_state())
+    page.evaluate("field = document.querySelector('.ia-looks'); shown.update({...state, head: 3, cell: [7, 40]})")
+    twin.head, twin.cell = 3, (7, 40)
+    agrees(page, twin)
+    assert page.evaluate("field.isConnected")
+    assert page.evaluate("told") == []
+    page.locator(".ia-looks").press("ArrowLeft")
+    page.locator(".ia-looks").press("[")
+    best = int(SELF[0, 2, 7].argmax())
+    assert page.evaluate("told") == [{"cell": [7, 39]}, {"layer": 0, "head": 2, "cell": [7, best]}]
+    twin.weights = SELF[::-1]
+    page.evaluate("content => shown.update({...shown.state, _content: content})", twin._export_state()["_content"])
+    twin.head, twin.cell = 2, (7, best)
+    agrees(page, twin)
+    assert destroyed(page, ["ArrowRight", "Home", "]"]) == []
+
+
+def test_a_million_weights_answer_within_50_ms(show):
+    weights = np.random.default_rng(0).dirichlet(np.ones(196), size=(1, 12, 196))
+    page = show(ImageAttention(np.zeros((224, 224, 3)), weights))
+    times = milliseconds(page, press(".ia-asks", "k % 2 ? 'ArrowRight' : 'ArrowDown'"))
+    print(f"196 patches, 12 heads: {times:.1f} ms")
+    assert times < 50
+
+
+def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
+    open_slides(browser_page, tmp_path, pixels(title="A picture"), caption())
+    where = "Reveal.getIndices().h"
+    for number in (1, 2):
+        browser_page.evaluate(f"Reveal.slide({number})")
+        assert browser_page.evaluate(OUTSIDE) == []
+        browser_page.locator(".ia-stage").nth(2 * number - 2).focus()
+        for key in ("ArrowRight", "ArrowLeft", "]", "Space", "n", "ArrowRight", "Home"):
+            browser_page.keyboard.press(key)
+        assert browser_page.evaluate(where) == number
+        browser_page.keyboard.press("PageDown")
+        assert browser_page.evaluate(where) == number + 1
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
+
+
+# --- JupyterLab and Notebook ---
+
+LIVE_CELLS = [
+    "import numpy as np\n"
+    "from course_utils.widgets import ImageAttention\n"
+    "generator = np.random.default_rng(4)\n"
+    "image, weights = generator.random((6, 8)), generator.dirichlet(np.full(48, 0.1), size=(2, 4, 48))\n"
+    "view = ImageAttention(image, weights)\n"
+    "moves = []\n"
+    "view.observe(lambda change: moves.append(change.new), 'cell')\n"
+    "display(view)",
+    "print(view.layer, view.head, view.cell, moves[-1])",
+    "view.weights, view.head, view.cell = weights[::-1], 3, (11, 30)",
+]
+
+
+@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
+def test_live(jupyter, browser_page, app):
+    page = browser_page
+    own_errors = open_live(page, jupyter, app, f"pictures-{app[:3]}.ipynb", LIVE_CELLS)
+    run(page, 0)
+    page.locator(".image-attention").wait_for(timeout=90_000)
+    assert page.locator(".image-attention").count() == 1  # the live view, not the copy as well
+    page.locator(".ia-asks").focus()
+    for key in ("Home", "ArrowDown", "]", "}", "a", "b"):  # a and b would add cells
+        page.keyboard.press(key)
+    page.locator(".ia-looks").focus()
+    page.keyboard.press("End")
+    assert page.locator(".jp-CodeCell").count() == 3
+    page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
+    assert run(page, 1).locator(".jp-OutputArea-output").inner_text().strip() == "1 1 (8, 47) (8, 47)"
+    run(page, 2)
+    page.locator(".ia-readout", has_text="row 3, column 6").wait_for()
+    agrees(page, pixels(weights=SELF[::-1], layer=1, head=3, cell=(11, 30)))
+    assert page.outside_requests == []
+    assert page.script_errors == own_errors
