@@ -38,12 +38,16 @@ def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) 
 
     ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
     (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:
-    ``loss=partial(sequence_loss, label_smoothing=0.1)``.
+    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``.
     """
-    logits, *_ = model(batch.source, batch.target[:, :-1])
     words = batch.target[:, 1:]                                    # what follows each input word
+    n_words = int((words != PAD).sum())
+    if n_words == 0:
+        raise ValueError(f"target has shape {tuple(batch.target.shape)} and no word to predict; expected two ids or "
+                         "more that are not padding, <bos> first.")
+    logits, *_ = model(batch.source, batch.target[:, :-1])
     loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
-    return loss, int((words != PAD).sum())
+    return loss, n_words
 
 
 def trapezoid(step: int, steps: int, warmup: int = 50, decay: float = 0.5) -> float:

@@ -40,8 +40,9 @@ class Config:
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
 
     def __post_init__(self):
-        if self.n_layers < 1:
-            raise ValueError(f"n_layers={self.n_layers}; expected at least 1.")
+        for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}; expected at least 1.")
 
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)

@@ -267,6 +267,12 @@ def test_the_loss_is_the_mean_surprise_of_the_next_words():
     torch.testing.assert_close(loss, by_hand)
 
 
+@pytest.mark.parametrize("ids", [[BOS], [BOS, PAD, PAD]])
+def test_a_batch_without_a_next_word_is_refused(ids):
+    with pytest.raises(ValueError, match=r"target has shape \(1, \d\) and no word to predict"):
+        sequence_loss(Bigrams(), batch_of(ids))
+
+
 def test_label_smoothing_gives_every_word_a_small_share():
     """Szegedy et al. 2016, section 7: the target is (1 - e) one-hot + e / V, and the loss its cross-entropy."""
     model = Bigrams()

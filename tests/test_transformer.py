@@ -155,9 +155,10 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
         assert own is cross is None
 
 
-def test_a_transformer_without_layers_is_refused():
-    with pytest.raises(ValueError, match="n_layers=0; expected at least 1"):
-        Config(n_layers=0)
+@pytest.mark.parametrize("size", ["d_model", "n_heads", "n_layers", "d_ff", "max_len"])
+def test_a_transformer_without_layers_heads_or_width_is_refused(size):
+    with pytest.raises(ValueError, match=f"{size}=0; expected at least 1"):
+        Config(**{size: 0})
 
 
 @both_modes
