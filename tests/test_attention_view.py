@@ -13,6 +13,7 @@ import traitlets
 from PIL import Image
 
 from course_utils.widgets import AttentionView, attention_view, strip_widget_state
+from course_utils.widgets.still import GREY, LIGHT
 from course_utils.widgets.tensors import thumbnails
 
 ROWS = ("l'", "accord", "signé")
@@ -78,6 +79,20 @@ def test_takes_what_transformers_returns():
     layers = batches(3, 5, 2, 3, 4)
     np.testing.assert_array_equal(view(weights=layers, batch=4).weights, torch.stack(layers)[:, 4].numpy())
     np.testing.assert_array_equal(view(weights=list(layers), batch=0).weights, torch.stack(layers)[:, 0].numpy())
+
+
+@torch.no_grad()
+def test_takes_the_output_of_a_transformers_encoder():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=3, num_attention_heads=2,
+                                     intermediate_size=8, attn_implementation="eager")  # fmt: skip
+    model = transformers.BertModel(config).eval()
+    ids = torch.tensor([[4, 5, 6], [7, 8, 4]])
+    outputs = model(ids, output_attentions=True)
+    shown = AttentionView(outputs, ROWS, batch=1)
+    np.testing.assert_array_equal(shown.weights, torch.stack(outputs.attentions)[:, 1].numpy())
+    with pytest.raises(ValueError, match="weights are None. Load .*eager.* output_attentions=True"):
+        AttentionView(model(ids), ROWS)
 
 
 @pytest.mark.parametrize("shape", [(5, 3, 4), (5, 2, 3, 4), (5, 6, 2, 3, 4)])
@@ -182,6 +197,9 @@ def test_places_that_do_not_exist(changes, message):
 def test_sentences_need_segments():
     with pytest.raises(traitlets.TraitError, match='between="AB" needs segments='):
         view().between = "AB"
+    with pytest.raises(traitlets.TraitError, match='between="AB" needs segments='):
+        view(between="AB")
+    assert AttentionView(softmax(3, 3), ROWS, segments=[0, 0, 1], between="BA").between == "BA"
     square = AttentionView(softmax(3, 3), ROWS, segments=[0, 0, 1])
     square.between = "AB"
     square.set_weights(softmax(2, 2), rows=["a", "b"])
@@ -427,6 +445,78 @@ def test_still_picture_of_a_grid_has_every_head():
     found = bright(AttentionView(weights, list("abcd"), view="grid"))
     assert (np.diff(np.flatnonzero(found.any(axis=0))) > 1).sum() == 2  # three heads, each with a bright last column
     assert (np.diff(np.flatnonzero(found.any(axis=1))) > 1).sum() == 1
+
+
+def is_grey(shown):
+    image = np.array(Image.open(io.BytesIO(shown._still())).convert("RGB")).astype(int)
+    return (abs(image - GREY) < 3).all(axis=2)
+
+
+def test_still_picture_of_a_grid_has_grey_padding():
+    def grid(name):
+        weights = np.broadcast_to(np.eye(4)[[3, 3, 3, 3]], (2, 3, 4, 4))
+        return AttentionView(weights, ["a", "b", "c", name], view="grid")
+
+    assert is_grey(grid("d")).sum() < 100  # edges of letters
+    assert bright(grid("[PAD]")).sum() == 0
+    assert is_grey(grid("[PAD]")).sum() == pytest.approx(6 * 96 * 96 * 7 / 16, rel=0.01)
+
+
+def test_a_pixel_of_the_grid_is_padding_if_all_its_tokens_are():
+    tokens = ["[PAD]"] * 3 + ["a"] * 93  # two tokens a pixel
+    _, hidden = AttentionView(np.full((96, 96), 1 / 96), tokens, view="grid")._thumbnails()
+    assert np.flatnonzero(hidden.all(axis=0)).tolist() == np.flatnonzero(hidden.all(axis=1)).tolist() == [0]
+
+
+# --- printed ---
+
+
+def colours_of(figure, number=0):
+    """The picture that was drawn first (or later), as colours 0 to 255, before it is stretched."""
+    image = figure.axes[0].images[number]
+    return image.to_rgba(image.get_array(), bytes=True)
+
+
+def test_figure_is_the_head_shown():
+    weights = softmax(2, 2, 4, 4) / 4 + torch.eye(4) * 0.75
+    figure = AttentionView(weights, ["a", "$x", "<b>", "[PAD]"], layer=1, alignment=[(0, 2)], title="One").figure()
+    axes = figure.axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), weights[1, 0].numpy())
+    for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+        assert [label.get_text() for label in labels] == ["a", "$x", "<b>", "[PAD]"]
+    assert len(axes.patches) == 2
+    grey = (colours_of(figure, 1) == (*GREY, 255)).all(axis=2)
+    np.testing.assert_array_equal(grey, [[0, 0, 0, 1]] * 3 + [[1, 1, 1, 1]])
+    assert (figure.get_suptitle(), figure.get_supxlabel()) == ("One\nattention, layer 1, head 0", "grey: padding")
+    figure.savefig(io.BytesIO())  # and "$x" is no formula
+
+
+def test_figure_leaves_masked_cells_white_and_uses_the_colours_of_the_view():
+    causal = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
+    causal[:2] = 0  # fully masked
+    figure = AttentionView(causal, list("abcdef")).figure()
+    white = (colours_of(figure, 1) == (*LIGHT, 255)).all(axis=2)
+    np.testing.assert_array_equal(white, np.triu(np.ones((6, 6)), 1))
+    assert figure.get_supxlabel() == "white: masked"
+    assert figure.axes[0].images[0].get_clim() == (0, causal.max())
+
+
+def test_figure_of_a_long_text_has_no_room_for_tokens():
+    figure = AttentionView(np.full((3, 500), 1 / 500), ROWS, [f"k{k}" for k in range(500)]).figure()
+    assert figure.get_size_inches()[0] <= 12
+    assert figure.axes[0].get_xticklabels() == []
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == list(ROWS)
+
+
+def test_figure_of_the_grid_is_every_head():
+    weights = softmax(2, 3, 4, 4)
+    figure = AttentionView(weights, ["a", "b", "c", "[PAD]"], view="grid").figure()
+    drawn = np.ma.filled(figure.axes[0].images[0].get_array(), np.nan).reshape(2, 5, 3, 5).swapaxes(1, 2)
+    np.testing.assert_allclose(drawn[..., :3, :3], weights[..., :3, :3], atol=1 / 255)
+    assert (drawn[..., 3, :4] < 0).all()
+    assert (drawn[..., :4, 3] < 0).all()
+    assert np.isnan(drawn[..., 4, :]).all()
+    assert (colours_of(figure)[3, :4] == (*GREY, 255)).all()
 
 
 def test_sizes():

@@ -1,5 +1,6 @@
 """The Python side of the attention view with three attentions: of an encoder, of a decoder, and between them."""
 
+import base64
 import io
 from typing import NamedTuple
 
@@ -75,6 +76,26 @@ def test_takes_what_the_course_s_transformer_returns():
         "encoder": False, "decoder": True, "cross": False}  # fmt: skip
 
 
+@torch.no_grad()
+def test_takes_the_output_of_a_transformers_encoder_decoder():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BartConfig(vocab_size=9, d_model=8, max_position_embeddings=8, encoder_layers=2,
+                                     decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+                                     encoder_ffn_dim=8, decoder_ffn_dim=8, attn_implementation="eager")  # fmt: skip
+    model = transformers.BartForConditionalGeneration(config).eval()
+    read = {"input_ids": torch.tensor([[4, 5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[2, 4, 5, 6]])}
+    outputs = model(**read, output_attentions=True)
+    shown = view(weights=outputs, inputs=INPUTS)
+    for shown.part in Three._fields:
+        given = torch.cat(outputs[f"{shown.part}_attentions"])
+        np.testing.assert_array_equal(shown.weights, given.numpy())
+    assert shown._content["decoder"]["causal"]
+    shown.weights = outputs
+    assert shown._content["decoder"]["columns"] == list(INPUTS)
+    with pytest.raises(ValueError, match="output's encoder_attentions are None. Load .*eager.* output_attentions=True"):
+        view(weights=model(**read))
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"weights": {"encoder": 1, "cross": 2}}, "weights have the parts encoder, cross; expected encoder, decoder"),
     ({"weights": {}}, "weights have the parts nothing"),
@@ -87,7 +108,13 @@ def test_takes_what_the_course_s_transformer_returns():
     ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
     ({"padding": [True] * 4}, r"encoder: padding has 4 entries, but there are 5 columns"),
     ({"segments": [0] * 5}, "segments belong to one attention, but three were given"),
-    ({"queries": softmax(4, 2)}, "queries belong to one attention"),
+    ({"queries": softmax(4, 2)}, "queries are of type Tensor, but the weights are three attentions; expected a map"),
+    ({"keys": {"self": 1}}, "keys are a mapping of self, but the weights are three"),
+    ({"queries": {"cross": softmax(2, 3, 4, 2)}}, "cross: queries and keys belong together"),
+    ({"queries": {"cross": softmax(2, 3, 5, 2)}, "keys": {"cross": softmax(2, 3, 5, 2)}},
+     "cross: queries have 5 tokens, the weights have 4"),
+    ({"queries": {"decoder": softmax(2, 3, 4, 2)}, "keys": {"decoder": softmax(2, 3, 4, 2)}},
+     "decoder: queries and keys do not give these weights: at layer"),
     ({"weights": three().cross, "inputs": INPUTS}, "inputs are the keys of a decoder's self-attention, but one"),
 ])  # fmt: skip
 def test_bad_input_names_the_part_and_both_sizes(changes, message):
@@ -130,6 +157,49 @@ def test_the_front_end_sends_a_part_with_its_cell():
     shown = view(cell=(3, 4))
     shown.set_state({"part": "encoder", "cell": list(shown._content["encoder"]["cell"])})
     assert (shown.part, shown.cell) == ("encoder", shown._content["encoder"]["cell"])
+
+
+def computed(*parts):
+    """Three attentions of two layers with three heads, and of these parts the queries and keys that explain them."""
+    generator = torch.Generator().manual_seed(9)
+    weights, given = {}, {"queries": {}, "keys": {}}
+    for part, (n, m) in {"encoder": (5, 5), "decoder": (4, 4), "cross": (4, 5)}.items():
+        queries, keys = (torch.randn(2, 3, size, 6, generator=generator) for size in (n, m))
+        scores = queries @ keys.transpose(-1, -2) / 6**0.5
+        seen = torch.ones(n, m, dtype=torch.bool).tril(0 if part == "decoder" else m)
+        weights[part] = scores.masked_fill(~seen, -torch.inf).softmax(-1)
+        if part in parts:
+            given["queries"][part], given["keys"][part] = queries, keys
+    return {"weights": weights, **given}
+
+
+def test_queries_and_keys_of_some_parts():
+    tensors = computed("decoder", "cross")
+    shown = view(**tensors, view="neuron", part="decoder")
+    content = exported(shown)["_content"]
+    assert {part: one["width"] for part, one in content.items()} == {"encoder": 0, "decoder": 6, "cross": 6}
+    for part in ("decoder", "cross"):
+        for name in ("queries", "keys"):
+            values = np.frombuffer(base64.b64decode(content[part]["heads"]["4"][name]["float32"]), "<f4")
+            np.testing.assert_array_equal(values, tensors[name][part][1, 1].numpy().ravel())
+    shown.part = "cross"
+    assert shown.view == "neuron"
+    shown.part = "encoder"
+    assert shown.view == "matrix"
+    with pytest.raises(traitlets.TraitError, match="needs queries= .* were not given for the part 'encoder'"):
+        shown.view = "neuron"
+    with pytest.raises(traitlets.TraitError, match="for the part 'encoder'"):
+        view(**tensors, view="neuron", part="encoder")
+    shown.part, shown.view = "decoder", "neuron"
+    shown.weights = tensors["weights"]
+    assert shown.view == "matrix"
+
+
+def test_queries_and_keys_as_the_weights_are_given():
+    tensors = computed(*Three._fields)
+    shown = view(**{name: Three(**parts) for name, parts in tensors.items()})
+    for shown.part in Three._fields:
+        shown.view = "neuron"
 
 
 def test_a_part_with_fewer_layers_and_heads():
@@ -183,6 +253,12 @@ def test_the_still_picture_leaves_masked_cells_white():
     assert light(view()) < 100  # edges of letters
 
 
+def test_padding_of_the_target_is_known_by_name():
+    content = view(rows=(*TARGET[:3], "<pad>"), padding=[0] * 5)._content
+    assert {part: one["padding"] for part, one in content.items()} == {
+        "encoder": [[], []], "decoder": [[3], [3]], "cross": [[3], []]}  # fmt: skip
+
+
 def test_padding_of_the_source_is_that_of_encoder_and_cross():
     content = view(padding=[0, 0, 0, 0, 1])._content
     assert {part: one["padding"] for part, one in content.items()} == {
@@ -221,6 +297,13 @@ def test_the_parts_share_the_room_of_a_page(monkeypatch):
     assert sorted(content["cross"]["heads"]) == ["3", "4", "5"]
     assert sorted(content["encoder"]["heads"]) == ["3", "4"]
     assert "2 of 6 heads, the nearest to layer 1, head 0: 150 weights are more than the 60" in content["encoder"]["cut"]
+
+
+def test_figure_is_the_part_shown():
+    figure = view(part="decoder", inputs=INPUTS, layer=1).figure()
+    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), three().decoder[1, 0].numpy())
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list(INPUTS)
+    assert figure.get_suptitle() == "decoder self-attention, layer 1, head 0"
 
 
 def test_in_words_it_says_which_attention():

@@ -1,12 +1,13 @@
 """The attention view with three attentions in a real browser: an exported page, a deck, JupyterLab; no network."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import DARK, destroyed, mounted, open_live, open_slides, run, serious
 from test_attention_view_browser import colours, links, pixels, readout, tiles
-from test_attention_view_parts import INPUTS, SOURCE, TARGET, three, view
+from test_attention_view_parts import INPUTS, SOURCE, TARGET, computed, three, view
 from test_slides import OUTSIDE
 
 from course_utils.widgets import AttentionView, attention_view
@@ -80,7 +81,7 @@ def test_the_query_stays_and_reads_its_strongest_key(show):
     page.locator(".av-token.av-query").nth(1).hover()
     page.get_by_role("button", name="Decoder").click()
     key = weights("decoder")[1].argmax()
-    assert readout(page).startswith(f"accord → {INPUTS[key]}  {weights('decoder')[1, key]:.3f}")
+    assert readout(page).startswith(f"accord → {INPUTS[key]}  {weights('decoder')[1, key]:.4f}")
     assert f"row 1, column {key}" in readout(page)
 
 
@@ -102,10 +103,64 @@ def test_masked_cells_say_so(show):
     page.locator(".av-stage").focus()
     for key in ("ArrowUp", "ArrowUp", "ArrowUp", "Home", "ArrowRight"):
         page.keyboard.press(key)
-    assert readout(page).startswith("l' → accord  0.000")
+    assert readout(page).startswith("l' → accord  0.0000")
     assert "masked" in readout(page)
     page.keyboard.press("ArrowDown")
     assert "masked" not in readout(page)
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def test_neuron_of_a_part(show):
+    tensors = computed("decoder", "cross")
+    page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>",
+                view(**tensors, inputs=INPUTS, view="neuron", layer=1, head=2, cell=(2, 1)))  # fmt: skip
+    for part in ("cross", "decoder"):
+        page.get_by_role("button", name=part.title()).click()
+        page.locator(".av-asking .av-word").nth(2).hover()
+        page.locator(".av-answers .av-word").nth(1).hover()
+        query, keys = tensors["queries"][part][1, 2, 2], tensors["keys"][part][1, 2]
+        numbers = page.locator(".av-answers .av-number").all_inner_texts()
+        scores, weights = keys @ query / 6**0.5, tensors["weights"][part][1, 2, 2]
+        seen = 3 if part == "decoder" else 5
+        assert numbers[::2][seen:] == ["masked"] * (len(keys) - seen)
+        np.testing.assert_allclose([number(text) for text in numbers[::2][:seen]], scores[:seen], atol=1e-4)
+        np.testing.assert_allclose([number(text) for text in numbers[1::2]], weights, atol=1e-4)
+        assert page.locator(".av-asking .av-word").all_inner_texts() == list(TOKENS[part][0])
+        assert page.locator(".av-answers .av-word").all_inner_texts() == list(TOKENS[part][1])
+        page.locator(".av-stage").press(".")
+        said = [number(text) for text in re.findall(r"[−\d.]+", page.locator(".av-one").inner_text())]
+        expected = [1, query[1], keys[1, 1], query[1] * keys[1, 1]]
+        np.testing.assert_allclose(said, expected, atol=1e-4)
+    assert page.evaluate("heard") == []
+
+
+def test_neuron_falls_back_where_there_are_no_queries_and_keys(show):
+    page = show(view(**computed("cross"), view="neuron"))
+    page.locator(".av-stage").press("p")  # the encoder
+    assert shown(page)[0] == "encoder"
+    assert page.locator(".av-matrix").count() == 1
+    neuron = page.get_by_role("button", name="Neuron")
+    assert neuron.get_attribute("aria-label") == "Neuron: no queries and keys of the encoder"
+    neuron.click(force=True)
+    assert page.locator(".av-matrix").count() == 1
+    for kind in (".av-links", ".av-grid", ".av-matrix"):
+        page.locator(".av-stage").press("v")
+        assert page.locator(kind).count() == 1
+    assert serious(page, ".attention-view") == []
+    page.get_by_role("button", name="Cross").click()
+    page.get_by_role("button", name="Neuron").click()
+    assert page.locator(".av-neuron").count() == 1
+
+
+def test_the_kernel_may_send_a_part_before_its_view(show):
+    state = view(**computed("cross"), view="neuron")._export_state()
+    page = mounted(show, "AttentionView", "attention_view", state)
+    page.evaluate("shown.update({...state, part: 'encoder'})")
+    assert page.locator(".av-matrix").count() == 1
+    assert page.evaluate("told") == []
 
 
 def strong(part):
@@ -231,15 +286,15 @@ def test_live(jupyter, browser_page):
         page.wait_for_timeout(500)
     assert shown(page)[0] == "decoder"
     row, column = view()._content["decoder"]["cell"]
-    page.locator(".av-value", has_text=f"{weights('decoder', 1)[row, column]:.3f}").wait_for()
+    page.locator(".av-value", has_text=f"{weights('decoder', 1)[row, column]:.4f}").wait_for()
     np.testing.assert_allclose(drawn(page), expected("decoder", 1), atol=3)  # layer 1 came from the kernel
     told = run(page, 1).locator(".jp-OutputArea-output")
     assert told.inner_text().strip() == f"decoder ({row}, {column}) 1 0 ['encoder', 'decoder']"
     run(page, 2)
     page.locator(".av-where", has_text="row 4, column 3").wait_for()
-    page.locator(".av-value", has_text=f"{weights('encoder', 1)[4, 3]:.3f}").wait_for()
+    page.locator(".av-value", has_text=f"{weights('encoder', 1)[4, 3]:.4f}").wait_for()
     assert shown(page) == ("encoder", SOURCE, SOURCE)
     run(page, 3)
-    page.locator(".av-value", has_text=f"{weights('encoder', 1, 2)[4, 3]:.3f}").wait_for()
+    page.locator(".av-value", has_text=f"{weights('encoder', 1, 2)[4, 3]:.4f}").wait_for()
     assert page.outside_requests == []
     assert page.script_errors == own_errors

@@ -5,12 +5,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import traitlets
+from matplotlib import colormaps
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
+from ..plotting import MUTED, PAPER, attention_heatmap
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .still import grid_picture, matrix_picture
+from .still import GREY, LIGHT, grid_picture, matrix_picture
 from .tensors import (
     is_causal,
     read_links,
+    read_of_parts,
     read_padding,
     read_parts,
     read_queries_and_keys,
@@ -23,6 +28,7 @@ from .tensors import (
 
 EXPORTED_AT_MOST = 4_000_000  # weights in an exported page: 8 MB, or 11 MB as text
 THUMBNAIL = 48  # pixels
+MOST_LABELS = 40  # tokens along an axis of a printed figure; more cannot be told apart
 KINDS = {"": "attention", "encoder": "encoder self-attention", "decoder": "decoder self-attention",
          "cross": "cross-attention"}  # fmt: skip
 
@@ -34,8 +40,9 @@ class AttentionView(CourseWidget):
     a small picture of every head; and, if queries and keys are given, ``neuron``: how one weight is computed.
 
     Point at a cell or a token, or use the keys: arrows, Home and End move; ``[`` and ``]`` change the head, ``{``
-    and ``}`` the layer; ``v`` changes the view; in the links, digits draw further heads; in the grid, Enter opens a
-    head; ``p`` changes the part, if there are three; Escape leaves. Python sees what is selected, and can select::
+    and ``}`` the layer; ``v`` changes the view; in the links, up and down show all links of a query, left and right
+    those of a key, and digits draw further heads; in the grid, Enter opens a head; ``p`` changes the part, if there
+    are three; Escape leaves. Python sees what is selected, and can select::
 
         view = AttentionView(weights, rows=target, columns=source, alignment=pair.links)
         view                                    # the last line of a cell shows it
@@ -43,23 +50,25 @@ class AttentionView(CourseWidget):
         view.cell = (0, 1)                      # moves the selection on the screen
         view.observe(print, "cell")             # called at every move
 
-    ``AttentionView(outputs.attentions, tokens)`` shows what a ``transformers`` model returned, and all three
-    attentions of an encoder and a decoder are one view::
+    ``AttentionView(outputs, tokens)`` shows what a ``transformers`` model returned (called with
+    ``output_attentions=True``), and all three attentions of an encoder and a decoder are one view::
 
         AttentionView(model.attentions(source, target), rows=target_words, columns=source_words)
 
     Keys that a causal mask hides are shown as masked: those after the query, if no query of any head looks ahead.
 
-    Live, weights are exact float32, and each head is sent when it is first wanted. In a saved or exported notebook
-    the view stays interactive without a kernel, with weights of 16 bits (off by at most 7.6e-6); it holds at most
-    four million of them, those of the heads nearest to the one shown, and says what is left out.
+    Live, weights are exact float32, and each head is sent when it is first wanted, or beside one that is. In a saved
+    or exported notebook the view stays interactive without a kernel, with weights of 16 bits (off by at most 7.6e-6);
+    it holds at most four million of them, those of the heads nearest to the one shown, and says what is left out.
 
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``: a tensor (any device and
             floating type), an array or nested lists; or a tuple with one ``[B, heads, T_q, T_k]`` a layer. Not
             negative, finite; a row is a softmax over the keys and sums to one, or is all zero (fully masked).
             Or three of these as a mapping or NamedTuple with ``encoder`` (rows and columns are the source),
-            ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source).
+            ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source). Or the
+            output of a ``transformers`` model, with ``attentions`` or with ``encoder_attentions``,
+            ``decoder_attentions`` and ``cross_attentions``.
         rows: the ``T_q`` query (target) tokens.
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
         alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
@@ -77,18 +86,23 @@ class AttentionView(CourseWidget):
         segments: for self-attention over two sentences, 0 (A) or 1 (B) for each token, as ``token_type_ids``; then
             the links and the matrix can be limited to those from one sentence to another. Default: none.
         padding: true where a key is padding (in self-attention, the query too), the opposite of a tokenizer's
-            ``attention_mask``; shown in grey. Default: the tokens called ``<pad>`` or ``[PAD]``.
+            ``attention_mask``; shown in grey. Default: the tokens called ``<pad>`` or ``[PAD]``; those of the queries
+            of a cross-attention, and so of the target of three attentions, are known by these names only.
         queries, keys: ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, for the neuron view; the softmax
-            of their products over the root of d must be the weights. Default: none.
+            of their products over the root of d must be the weights. Of three attentions, mappings or NamedTuples
+            with ``encoder``, ``decoder`` or ``cross``; the neuron view is there for those that are given.
+            Default: none.
         part: which of three attentions is shown first: ``"encoder"``, ``"decoder"`` or ``"cross"``.
         inputs: of three attentions, the ``T_q`` tokens that the decoder read, which are the keys of its
             self-attention, if the rows are the words it wrote: ``["<bos>", *rows[:-1]]``. Default: the rows.
+        between: which sentences are shown first, if ``segments`` are given; as the attribute.
 
     Attributes:
         cell, layer, head, heads, view, title: two-way; set them from Python, or observe them. ``cell`` may be
             ``None``. ``heads`` is empty where only ``head`` is drawn, and otherwise contains it.
         part: which of three attentions is shown, two-way; empty if there is one. A part with the same queries
-            selects the same query, and its strongest key; another one the cell that a new view would select.
+            selects the same query, and its strongest key; another one the cell that a new view would select. A part
+            without queries and keys leaves the neuron view for the matrix.
         between: which sentences are shown, two-way: ``"all"``, ``"AA"``, ``"AB"`` (queries of A, keys of B),
             ``"BA"`` or ``"BB"``.
         weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown; assign other weights with the same
@@ -98,7 +112,8 @@ class AttentionView(CourseWidget):
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
             segments, padding, queries or keys that do not fit an axis; for an alignment outside the matrix.
-        traitlets.TraitError: for a cell, layer, head, part or view that does not exist.
+        traitlets.TraitError: for a cell, layer, head, part or view that does not exist, and for sentences without
+            ``segments``.
 
     Warns:
         UserWarning: once, if a row sums neither to one nor to zero.
@@ -142,6 +157,7 @@ class AttentionView(CourseWidget):
         keys=None,
         part: str | None = None,
         inputs: Sequence[str] | None = None,
+        between: str = "all",
     ):
         arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
@@ -153,7 +169,7 @@ class AttentionView(CourseWidget):
         cell = content[part]["cell"] if cell is None else cell
         self._arrays = arrays
         super().__init__(_content=content, part=part, layer=layer, head=head, cell=cell, heads=heads, view=view,
-                         title=title)  # fmt: skip
+                         between=between, title=title)  # fmt: skip
         self.on_msg(self._answer)
 
     def set_weights(
@@ -257,7 +273,8 @@ class AttentionView(CourseWidget):
     @traitlets.validate("view")
     def _view_can_be_drawn(self, proposal):
         if proposal["value"] == "neuron" and not self._shown["width"]:
-            raise traitlets.TraitError('the view "neuron" needs queries= and keys=, which were not given.')
+            of = f" for the part {self.part!r}" if self.part else ""
+            raise traitlets.TraitError(f'the view "neuron" needs queries= and keys=, which were not given{of}.')
         return proposal["value"]
 
     @traitlets.validate("between")
@@ -277,6 +294,8 @@ class AttentionView(CourseWidget):
         heads = self.heads if all(k < shown["shape"][1] for k in self.heads) else []
         with self.hold_sync():
             self.heads, self.layer, self.head, self.cell = heads, layer, head, cell
+            if not shown["width"] and self.view == "neuron":
+                self.view = "matrix"
 
     @traitlets.observe("heads")
     def _head_is_one_of_the_heads(self, change):
@@ -298,6 +317,38 @@ class AttentionView(CourseWidget):
         else:
             sent = {"thumbnails": thumbnails(arrays["weights"], content["top"], THUMBNAIL).tobytes()}
         self.send({**asked, "arrays": list(sent)}, list(sent.values()))
+
+    def figure(self) -> Figure:
+        """The head that is shown as a matplotlib figure for print; in the grid view every head, one row a layer."""
+        if self.view == "grid":
+            figure, what = _grid_figure(*self._thumbnails(), self._shown["top"]), "every head"
+        else:
+            figure, what = self._head_figure(), f"layer {self.layer}, head {self.head}"
+        title = f"{self.title}\n" if self.title else ""
+        figure.suptitle(f"{title}{KINDS[self.part]}, {what}", fontsize=11, parse_math=False)
+        notes = ["grey: padding"] * any(self._shown["padding"])
+        notes += ["white: masked"] * (self._shown["causal"] and self.view != "grid")
+        figure.supxlabel(" · ".join(notes), fontsize=9, color=MUTED)
+        return figure
+
+    def _head_figure(self) -> Figure:
+        content, weights = self._shown, self.weights[self.layer, self.head].copy()  # torch wants what it may write
+        n_rows, n_columns = weights.shape
+        figure = _figure(np.clip(1.6 + 0.42 * n_columns, 4, 12), min(10, 2 + 0.36 * n_rows))
+        axes = figure.add_subplot()
+        attention_heatmap(weights, self.rows, self.columns, self.alignment, axes)
+        axes.images[0].set_clim(0, content["top"])
+        veil = np.zeros((n_rows, n_columns, 4), np.uint8)
+        if content["causal"]:
+            veil[np.triu_indices(n_rows, 1, n_columns)] = (*LIGHT, 255)
+        veil[content["padding"][0]] = veil[:, content["padding"][1]] = (*GREY, 255)
+        axes.imshow(veil, aspect="auto")
+        for axis, count in ((axes.xaxis, n_columns), (axes.yaxis, n_rows)):
+            if count > MOST_LABELS:
+                axis.set_ticks([])
+            for label in axis.get_ticklabels():
+                label.set_parse_math(False)
+        return figure
 
     def __repr__(self) -> str:
         sizes = zip(("layers", "heads", "queries", "keys"), self._shown["shape"], strict=True)
@@ -351,10 +402,17 @@ class AttentionView(CourseWidget):
     def _still(self) -> bytes:
         content = self._shown
         if self.view == "grid":
-            many = content["shape"][0] * content["shape"][1] > 36
-            return grid_picture(thumbnails(self.weights, content["top"], THUMBNAIL // 2 if many else THUMBNAIL))
+            return grid_picture(*self._thumbnails())
         return matrix_picture(self.weights[self.layer, self.head], self.rows, self.columns, content["top"],
                               self.alignment, content["padding"], content["causal"])  # fmt: skip
+
+    def _thumbnails(self) -> tuple[np.ndarray, np.ndarray]:
+        """Every head as a small picture, and which of their pixels stand for nothing but padding."""
+        content = self._shown
+        size = THUMBNAIL // 2 if content["shape"][0] * content["shape"][1] > 36 else THUMBNAIL
+        seen = np.ones((1, 1, *content["shape"][2:]), np.float32)
+        seen[..., content["padding"][0], :] = seen[..., content["padding"][1]] = 0
+        return thumbnails(self.weights, content["top"], size), thumbnails(seen, 1.0, size)[0, 0] == 0
 
     def _in_words(self) -> str:
         layers, heads, n_rows, n_columns = self._shown["shape"]
@@ -379,9 +437,10 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
     if columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
                          "given.")
-    for name, given in (("segments", segments), ("queries", queries), ("keys", keys)):
-        if given is not None:
-            raise ValueError(f"{name} belong to one attention, but three were given; give its tensor alone.")
+    if segments is not None:
+        raise ValueError("segments belong to one attention, but three were given; give its tensor alone.")
+    queries, keys = (read_of_parts(name, {} if given is None else given)
+                     for name, given in (("queries", queries), ("keys", keys)))  # fmt: skip
     decoder_keys = (rows, "rows") if inputs is None else (inputs, "inputs")
     tokens = {"encoder": (columns, columns, ("columns", "columns")),
               "decoder": (rows, decoder_keys[0], ("rows", decoder_keys[1])),
@@ -391,7 +450,7 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
         queries_are, keys_are, names = tokens[part]
         links = alignment if part == "cross" else None
         hidden = None if part == "decoder" else padding
-        given = (one, batch, queries_are, keys_are, links, None, hidden, None, None)
+        given = (one, batch, queries_are, keys_are, links, None, hidden, queries.get(part), keys.get(part))
         try:
             arrays[part], contents[part] = _read(*given, names, own=part != "cross")
         except ValueError as error:
@@ -427,6 +486,33 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
     }
     warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView
     return arrays, content
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float) -> Figure:
+    layers, heads, n_rows, n_columns = pictures.shape
+    weights = np.where(hidden, -1, pictures * (top / 255))  # below the colour scale: padding
+    gaps = [-(-size // 12) for size in (n_rows, n_columns)]
+    weights = np.pad(weights, [(0, 0), (0, 0), *((0, gap) for gap in gaps)], constant_values=np.nan)
+    height, width = weights.shape[2:]
+    figure = _figure(np.clip(2 + 1.2 * heads, 4, 12), min(12, 1 + 1.2 * layers))
+    axes = figure.add_subplot()
+    colours = colormaps["cividis"].with_extremes(bad=PAPER, under=np.array(GREY) / 255)
+    mosaic = weights.swapaxes(1, 2).reshape(layers * height, heads * width)
+    picture = axes.imshow(mosaic, cmap=colours, vmin=0, vmax=top, aspect="auto", interpolation="nearest")
+    axes.set_xticks(np.arange(heads) * width + (n_columns - 1) / 2, range(heads))
+    axes.set_yticks(np.arange(layers) * height + (n_rows - 1) / 2, range(layers))
+    axes.set(xlabel="head", ylabel="layer")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.grid(False)
+    figure.colorbar(picture, label="weight", shrink=0.8)
+    return figure
 
 
 def _first_heads(arrays: dict, contents: dict, layer: int, head: int, edition: int) -> None:

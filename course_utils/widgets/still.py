@@ -116,8 +116,12 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     return png(picture)
 
 
-def grid_picture(thumbnails: np.ndarray) -> bytes:
+def grid_picture(thumbnails: np.ndarray, hidden: np.ndarray) -> bytes:
     """Draw every head, ``[layers, heads, rows, columns]`` as positions in the colour scale, one row a layer.
+
+    Args:
+        thumbnails: the small pictures.
+        hidden: ``[rows, columns]``, true where a pixel is padding, drawn in grey.
 
     Returns:
         A PNG (palette colours).
@@ -128,11 +132,14 @@ def grid_picture(thumbnails: np.ndarray) -> bytes:
     picture = Image.new("RGB", (left + heads * pitch, above + layers * pitch + 22), PAPER)
     draw, small = ImageDraw.Draw(picture), _font(11)
     for layer, head in np.ndindex(layers, heads):
-        tile = Image.fromarray(_colours()[thumbnails[layer, head]]).resize((side, side), Image.Resampling.NEAREST)
+        shades = _colours()[thumbnails[layer, head]]
+        shades[hidden] = GREY
+        tile = Image.fromarray(shades).resize((side, side), Image.Resampling.NEAREST)
         picture.paste(tile, (left + head * pitch, above + layer * pitch))
     for layer in range(layers):
         draw.text((left - 6, above + layer * pitch + side // 2), str(layer), fill=MUTED, font=small, anchor="rm")
     for head in range(heads):
         draw.text((left + head * pitch + side // 2, above - 4), str(head), fill=MUTED, font=small, anchor="ms")
-    draw.text((left, above + layers * pitch + 4), "every layer (row) and head (column)", fill=MUTED, font=small)
+    note = "every layer (row) and head (column)" + (" · grey: padding" if hidden.any() else "")
+    draw.text((left, above + layers * pitch + 4), note, fill=MUTED, font=small)
     return png(picture)

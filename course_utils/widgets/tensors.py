@@ -17,18 +17,44 @@ def read_parts(weights) -> dict | None:
     """The three attentions of an encoder and a decoder, in this order; ``None`` for anything else.
 
     Args:
-        weights: a mapping or a NamedTuple with ``encoder``, ``decoder`` and ``cross``.
+        weights: a mapping or a NamedTuple with ``encoder``, ``decoder`` and ``cross``; or what an encoder-decoder
+            of ``transformers`` returns, with ``encoder_attentions``, ``decoder_attentions`` and ``cross_attentions``.
 
     Raises:
-        ValueError: if it has other names.
+        ValueError: if it has other names, or an output of ``transformers`` has no attentions.
     """
-    named = weights._asdict() if hasattr(weights, "_asdict") else weights
-    if not isinstance(named, Mapping):
+    if hasattr(weights, "encoder_attentions"):
+        weights = {part: getattr(weights, f"{part}_attentions") for part in PARTS}
+        for part, one in weights.items():
+            if one is None:
+                raise ValueError(f"the output's {part}_attentions are None. {NO_ATTENTION}")
+    named = _named(weights)
+    if named is None:
         return None
     if set(named) != set(PARTS):
         raise ValueError(f"weights have the parts {', '.join(map(str, named)) or 'nothing'}; expected encoder, decoder "
                          "and cross. To show one attention, give its tensor alone.")
     return {part: named[part] for part in PARTS}
+
+
+def read_of_parts(name: str, values) -> dict:
+    """What belongs to some of the three attentions, as a dictionary; ``name``: what the caller calls it.
+
+    Raises:
+        ValueError: if it is no mapping or NamedTuple, or has other names.
+    """
+    named = _named(values)
+    if named is None or not set(named) <= set(PARTS):
+        given = f"of type {type(values).__name__}" if named is None else f"a mapping of {', '.join(map(str, named))}"
+        raise ValueError(f"{name} are {given}, but the weights are three attentions; expected a mapping or NamedTuple "
+                         "with encoder, decoder or cross.")
+    return dict(named)
+
+
+def _named(values) -> Mapping | None:
+    """A mapping or a NamedTuple as a mapping, except what ``transformers`` returns for one attention."""
+    named = values._asdict() if hasattr(values, "_asdict") else values
+    return named if isinstance(named, Mapping) and not hasattr(values, "attentions") else None
 
 
 def read_weights(weights, batch: int | None = None) -> np.ndarray:
@@ -37,12 +63,15 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]``, ``[layers, heads, T_q, T_k]`` or, as the course's Transformer
             returns them, ``[B, layers, heads, T_q, T_k]``; or a sequence with one ``[B, heads, T_q, T_k]`` a layer,
-            as ``transformers`` models return.
+            as ``transformers`` models return; or what they return, with such ``attentions``.
         batch: which example of a batch. If given, the first axis of a tensor by itself is the batch.
 
     Raises:
         ValueError: for weights that cannot be read so, or are empty, negative or not finite.
     """
+    weights = getattr(weights, "attentions", weights)
+    if weights is None:
+        raise ValueError(f"weights are None. {NO_ATTENTION}")
     if isinstance(weights, (list, tuple)) and any(layer is None or isinstance(layer, tuple) for layer in weights):
         raise ValueError(_no_tensor(weights))
     if isinstance(weights, tuple) and not weights:

@@ -32,14 +32,15 @@ class AttentionView extends CourseWidget {
     this.showCell();
   }
 
-  // The kernel may send another part before its layer, head and cell.
+  // The kernel may send another part before its layer, head, cell and view.
   within(state) {
-    const [layers, heads, ...sides] = state._content[state.part].shape;
+    const { shape: [layers, heads, ...sides], width } = state._content[state.part];
     return {
       ...state,
       layer: state.layer < layers ? state.layer : 0,
       head: state.head < heads ? state.head : 0,
       cell: state.cell?.every((index, side) => index < sides[side]) ? state.cell : null,
+      view: state.view === "neuron" && !width ? "matrix" : state.view,
     };
   }
 
@@ -47,8 +48,17 @@ class AttentionView extends CourseWidget {
   answer(content, buffers) {
     const store = this.stores[content.part];
     if (!store?.arrive(content, buffers) || store !== this.store) return;
-    this.showHead();
-    this.showCell();
+    const { layer, head } = this.state;
+    if (!("head" in content) || [head, ...this.drawn].some((other) => content.head === layer * this.heads + other)) {
+      this.showHead();
+      this.showCell();
+    } else this.fetchAhead(); // what is not seen is not drawn
+  }
+
+  // Of a head that is there, let the kernel send the neighbours too: then a key finds them.
+  fetchAhead() {
+    const { layer, head } = this.state;
+    if (this.arrays) this.store.fetch([1, this.heads - 1].map((by) => layer * this.heads + ((head + by) % this.heads)));
   }
 
   // --- the tensor ---
@@ -132,6 +142,7 @@ class AttentionView extends CourseWidget {
 
     this.views = ["matrix", "links", ...(layers * heads > 1 ? ["grid"] : []), ...(width ? ["neuron"] : [])];
     this.toggles = this.views.map((view) => this.toggle(VIEWS[view], () => this.choose({ view })));
+    const missing = !width && Object.values(contents).some((content) => content.width) ? [this.withoutNeuron()] : [];
     const numbers = (count) => Array.from({ length: count }, (_, k) => [k, k]);
     this.choosers = {
       layer: this.chooser("layer", numbers(layers), (layer) => this.chooseHead(Number(layer), this.state.head)),
@@ -139,7 +150,7 @@ class AttentionView extends CourseWidget {
       between: this.chooser("sentences", segments.length ? Object.entries(BETWEEN) : [], (between) => this.choose({ between })),
     };
     this.tools.replaceChildren(
-      toggleGroup("View", this.toggles), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
+      toggleGroup("View", [...this.toggles, ...missing]), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
     );
     this.partToggles.forEach((button, k) => button.setAttribute("aria-pressed", this.parts[k] === part));
     const longest = (tokens) => Math.max(...tokens.map((token) => token.length));
@@ -147,6 +158,12 @@ class AttentionView extends CourseWidget {
     this.readout.classList.toggle("is-long", longest(rows) + longest(columns) > 36);
     this.cut.textContent = cut || "";
     this.cut.hidden = !cut;
+  }
+
+  // In the place of the view's button, if only other parts have queries and keys.
+  withoutNeuron() {
+    const why = `Neuron: no queries and keys of the ${PARTS[this.state.part].toLowerCase()}`;
+    return element("button", { type: "button", text: VIEWS.neuron, title: why, "aria-label": why, "aria-disabled": "true" });
   }
 
   toggle(text, answer) {
@@ -212,6 +229,7 @@ class AttentionView extends CourseWidget {
     this.root.classList.toggle("is-waiting", this.isWaiting);
     if (this.arrays) this.weights = this.arrays.weights;
     this.drawing.showHead();
+    this.fetchAhead();
   }
 
   // Show the value of a select; the others that cannot be chosen are grey.
@@ -317,7 +335,7 @@ class AttentionView extends CourseWidget {
     const move = (down, right) => {
       if (this.drawing.move) return this.drawing.move(down, right);
       const [row, column] = this.state.cell || [0, 0];
-      this.drawing.side = down ? "row" : this.drawing.side;
+      this.drawing.side = down ? "row" : "column"; // of the links, those of what has moved
       this.select(clamp(row + down, this.rows.length), clamp(column + right, this.columns.length));
     };
     const far = () => Math.max(this.columns.length, this.heads);

@@ -7,6 +7,8 @@ class GridDrawing {
     const { layers, heads } = view;
     const side = Math.max(22, Math.min(110, Math.floor(370 / layers), Math.floor(960 / heads)) - 4);
     this.side = side;
+    const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
+    this.padded = MatrixDrawing.prototype.stripes.call(this, "av-padded", isPadding);
     const name = (text, className) => element("span", { class: className, text, "aria-hidden": "true" });
     this.tiles = Array.from({ length: layers * heads }, (_, k) => this.tile(Math.floor(k / heads), k % heads));
     const rows = Array.from({ length: layers }, (_, layer) => [
@@ -23,7 +25,8 @@ class GridDrawing {
     const canvas = element("canvas", { class: "av-thumbnail", width: 1, height: 1 });
     const canShow = view.store.canShow(layer, head);
     const label = `layer ${layer}, head ${head}${canShow ? "" : ": not in this page"}`;
-    const tile = element("div", { class: "av-tile", role: "img", "aria-label": label, title: label }, [canvas]);
+    const padded = canShow ? this.padded.map((stripe) => stripe.cloneNode()) : [];
+    const tile = element("div", { class: "av-tile", role: "img", "aria-label": label, title: label }, [canvas, ...padded]);
     tile.classList.toggle("is-cut", !canShow);
     tile.classList.toggle("has-masked", view.causal);
     const open = () => canShow && (view.chooseHead(layer, head), this.open());
@@ -69,6 +72,6 @@ class GridDrawing {
 
   legend() {
     const bar = MatrixDrawing.prototype.scale.call(this);
-    return [bar, ...this.view.maskedKey(), this.view.hint("arrows move", "Enter opens")];
+    return [bar, ...this.view.maskedKey(), ...this.view.paddingKey(), this.view.hint("arrows move", "Enter opens")];
   }
 }

@@ -36,6 +36,13 @@ class HeadStore {
     return arrays;
   }
 
+  // Ask for the first of these heads that is not here, if nothing else is awaited.
+  fetch(numbers) {
+    if (this.asked.size) return;
+    const next = numbers.find((number) => !this.known.has(number) && !(number in this.sent));
+    if (next !== undefined) this.question({ head: next });
+  }
+
   // A head as positions in the colour scale, {values, rows, columns} of at most 48 x 48, or null.
   thumbnail(layer, head) {
     const number = layer * this.perLayer + head;

@@ -151,7 +151,7 @@ class LinksDrawing {
     const digits = view.heads > 1 ? [`0–${Math.min(9, view.heads - 1)} more heads`] : [];
     return [
       this.scale(), ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.paddingKey(),
-      view.hint("arrows move", ...digits),
+      view.hint("↑ ↓ query", "← → key", ...digits),
     ];
   }
 

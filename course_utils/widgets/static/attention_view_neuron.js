@@ -81,7 +81,7 @@ class NeuronDrawing {
     this.names.key.replaceChildren("2. key of ", token("columns", column));
     this.names.product.replaceChildren("3. query × key, number by number");
     const sum = scores[column] * Math.sqrt(width);
-    this.sum.replaceChildren(`4. sum ${signed(sum, 3)} ÷ √${width} = score `, element("b", { text: signed(scores[column], 3) }));
+    this.sum.replaceChildren(`4. sum ${signed(sum, 4)} ÷ √${width} = score `, element("b", { text: signed(scores[column], 4) }));
     const weight = view.weight(row, column);
     this.share.replaceChildren("5. softmax over all keys = weight ", element("b", { text: readable(weight) }));
     this.queries.forEach((node, i) => node.classList.toggle("is-current", i === row));
@@ -101,7 +101,7 @@ class NeuronDrawing {
     this.answers.forEach(({ nodes, score, weight, scoreBar, weightBar }, j) => {
       const masked = isMasked(j);
       nodes.forEach((node) => node.classList.toggle("is-masked", masked));
-      score.textContent = masked ? "masked" : signed(scores[j], 3);
+      score.textContent = masked ? "masked" : signed(scores[j], 4);
       weight.textContent = readable(weights[j]);
       const half = masked ? 0 : (50 * scores[j]) / largest;
       scoreBar.style.cssText = `left:${50 + Math.min(0, half)}%; width:${Math.abs(half)}%`;
@@ -125,8 +125,8 @@ class NeuronDrawing {
     if (!now) return;
     for (const one of Object.values(this.strips)) one.point(k, this.width);
     this.one.replaceChildren(
-      `number ${k}: `, element("span", { class: "av-query", text: signed(now.query[k], 3) }), " × ",
-      element("span", { class: "av-key", text: signed(now.key[k], 3) }), " = ", element("b", { text: signed(now.product[k], 3) }),
+      `number ${k}: `, element("span", { class: "av-query", text: signed(now.query[k], 4) }), " × ",
+      element("span", { class: "av-key", text: signed(now.key[k], 4) }), " = ", element("b", { text: signed(now.product[k], 4) }),
     );
   }
 
