@@ -98,6 +98,52 @@ def test_traits_are_two_way_and_observed(make, steps):
     assert (view.query, view.step) == (3, steps - 1)
 
 
+# --- in place ---
+
+
+def test_other_numbers_in_place_keep_the_selection():
+    view, seen = numbers(mask=MASK, query=2, step=3, title="one"), []
+    view.observe(lambda change: seen.append(change.name))
+    view.set_attention(2 * Q, K, V)
+    np.testing.assert_allclose(view.weights, numbers(queries=2 * Q, mask=MASK).weights)  # the tokens, so the mask, too
+    assert (view.rows, view.columns, view.query, view.step, view.title) == (tuple(WORDS), tuple(SOURCE), 2, 3, "one")
+    assert seen == ["_content"]
+    assert view.to_html() == numbers(queries=2 * Q, mask=MASK, query=2, step=3, title="one").to_html()
+    view.set_attention(Q[:2], K, V, WORDS[:2], SOURCE)  # other tokens: another mask, and no query 2
+    np.testing.assert_allclose(view.weights, numbers().weights[:2])
+    assert (view.rows, view.query, view.step) == (tuple(WORDS[:2]), 0, 3)
+    view.set_attention(K, K, V, SOURCE, mask=causal_mask(5))
+    assert view.columns == view.rows == tuple(SOURCE)
+    assert (np.triu(view.weights, 1) == 0).all()
+
+
+def test_another_sentence_in_place_keeps_the_selection():
+    view = writing(query=3, step=1, probabilities=[0.5] * 4)
+    view.set_decoding(WEIGHTS.flip(0)[:1])
+    np.testing.assert_allclose(view.weights, WEIGHTS[1])
+    assert (view.query, view.step, view._content["probabilities"]) == (3, 1, None)
+    view.set_decoding(WEIGHTS[:, :2], WORDS[:2], SOURCE, [0.25, 0.5])
+    assert (view.rows, view.query, view.step, view._content["probabilities"]) == (("le", "chat"), 0, 1, [0.25, 0.5])
+
+
+def test_one_kind_in_place_of_the_other():
+    view = numbers(query=3, step=4)
+    view.set_decoding(WEIGHTS)
+    assert repr(view) == "StepThrough(decoding, queries=4, keys=5, query=3, step=look)"
+    view.set_attention(Q, K, V)
+    assert repr(view) == "StepThrough(attention, queries=4, keys=5, query=3, step=scores)"
+
+
+def test_what_is_refused_in_place_changes_nothing():
+    for view, act in ((numbers(step=1), lambda view: view.set_attention(Q, K[:4], V)),
+                      (numbers(step=1), lambda view: view.set_attention(Q[:3], K, V)),
+                      (writing(step=1), lambda view: view.set_decoding(WEIGHTS[:, :3]))):  # fmt: skip
+        before = view.to_html()
+        with pytest.raises(ValueError, match=r"keys|tokens in rows"):
+            act(view)
+        assert view.to_html() == before
+
+
 # --- refused ---
 
 
@@ -106,9 +152,9 @@ def test_traits_are_two_way_and_observed(make, steps):
     ({"values": V[0]}, r"values have 1 axes, shape \(3,\)"),
     ({"keys": K[:, :5]}, "queries have d = 6, keys have d = 5: their product needs the same"),
     ({"values": V[:4]}, "there are 5 keys and 4 values: each key needs one value"),
-    ({"rows": WORDS[:3]}, r"3 tokens in rows, but the weights have 4 row \(query\)s"),
-    ({"columns": SOURCE[:3]}, r"3 tokens in columns, but the weights have 5 column \(key\)s"),
-    ({"columns": None}, "columns are the 4 tokens in rows .* have 5 column"),
+    ({"rows": WORDS[:3]}, r"there are 4 queries, shape \(4, 6\), and 3 tokens in rows: each of the queries needs one"),
+    ({"columns": SOURCE[:3]}, r"there are 5 keys, shape \(5, 6\), and 3 tokens in columns: each of the keys needs one"),
+    ({"columns": None}, r"there are 5 keys, shape \(5, 6\), and 4 tokens in rows, which are the columns too \(no col"),
     ({"mask": torch.ones(4, 5)}, "mask has dtype .*float32; expected booleans, true = may attend"),
     ({"mask": torch.ones(4, 4, dtype=torch.bool)}, r"mask has shape .* does not broadcast to \(4, 5\)"),
     ({"keys": K / 0}, "keys are not all finite"),
@@ -137,7 +183,10 @@ def test_bad_weights_name_what_is_wrong(changes, message):
 def test_rows_that_do_not_sum_to_one_warn_where_it_was_called():
     with pytest.warns(UserWarning, match="rows do not sum to one") as caught:
         StepThrough.decoding(WEIGHTS * 0.5, WORDS, SOURCE)
-    assert [warning.filename for warning in caught] == [__file__]
+    view = writing()
+    with pytest.warns(UserWarning, match="rows do not sum to one") as again:
+        view.set_decoding(WEIGHTS * 0.5)
+    assert [warning.filename for warning in [*caught, *again]] == [__file__] * 2
 
 
 # --- what an output holds ---
@@ -151,9 +200,9 @@ def test_output_has_a_live_view_and_what_lasts():
     assert lines[0] == "by hand: attention of the query a to 5 keys, d = 6:"
     scores = (Q @ K.T / 6**0.5)[2]
     weights = masked_softmax(scores, MASK)
-    assert lines[1:5] == [f"{SOURCE[j]}: score {scores[j]:.2f}, weight {weights[j]:.3f}" for j in range(4)]
-    assert lines[5] == "<eos>: score masked, weight 0.000"
-    assert lines[6] == "output: " + ", ".join(f"{number:.2f}" for number in weights @ V)
+    assert lines[1:5] == [f"{SOURCE[j]}: score {scores[j]:.4f}, weight {weights[j]:.4f}" for j in range(4)]
+    assert lines[5] == "<eos>: score masked, weight 0.0000"
+    assert lines[6] == "output: " + ", ".join(f"{number:.4f}" for number in weights @ V)
     assert view.to_html() == numbers(mask=MASK, query=2, title="by hand").to_html() != numbers().to_html()
 
 
@@ -161,7 +210,7 @@ def test_words_of_a_sentence_being_written():
     lines = writing(probabilities=[0.9, 0.8, 0.7, 1])._in_words().splitlines()
     mean = WEIGHTS.mean(0)
     assert lines[0] == "4 words written, and what each looked at most in the source:"
-    assert lines[2] == f"chat (p 0.80) ← {SOURCE[mean[1].argmax()]} {mean[1].max():.3f}"
+    assert lines[2] == f"chat (p 0.8000) ← {SOURCE[mean[1].argmax()]} {mean[1].max():.4f}"
     assert writing()._in_words().splitlines()[1].startswith("le ← ")
 
 

@@ -14,9 +14,11 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import BpeTrainer
 
+from course_utils import bert
 from course_utils.data import grammar
+from course_utils.data.wordpiece import SPECIALS, WordPiece
 from course_utils.widgets import TokenizerView, strip_widget_state
-from course_utils.widgets.tokenizer_view import _picture
+from course_utils.widgets.tokenizer_view import _packed, _picture
 
 LIVE = "application/vnd.jupyter.widget-view+json"
 END = "</w>"
@@ -161,6 +163,78 @@ def test_other_merges_in_place():
     assert view.merges == (("e", "r</w>"),)
 
 
+def test_arguments_stand_in_the_order_of_the_family():
+    view = TokenizerView("lower", MERGES, 1, "Pieces")
+    assert (view.step, view.title) == (1, "Pieces")
+    view = TokenizerView.wordpiece("abc", SMALL, 1, "Pieces")
+    assert (view.step, view.title) == (1, "Pieces")
+
+
+# --- WordPiece ---
+
+SMALL = WordPiece([*SPECIALS, "a", "ab", "##b", "##c", "##bc", "##bcc", "e", "##\u200d", "!", "👩", "##🔬", "不"])
+
+
+def unpacked(packed):
+    pieces, before = [], ""
+    for entry in packed.split(" "):
+        before = before[:int(entry[0], 36)] + entry[1:]
+        pieces.append(before)
+    return pieces
+
+
+def test_pieces_are_taken_one_by_one():
+    view = TokenizerView.wordpiece("Abcc xa ABÉ! [MASK]ab", SMALL)
+    assert view.pieces == ("ab", "##c", "##c", "[UNK]", "[UNK]", "!", "[MASK]", "ab")
+    assert view.pieces == tuple(SMALL.tokenize(view.text))
+    view.step = 2
+    assert view.pieces == ("ab", "##c")
+    view.text = "abc"
+    assert (view.step, view.pieces) == (2, ("ab", "##c"))
+    view.text = ""
+    assert (view.step, view.pieces) == (0, ())
+    with pytest.raises(traitlets.TraitError, match=r"step is 3, but 'abc' has 0 to 2 steps"):
+        TokenizerView.wordpiece("abc", SMALL, step=3)
+
+
+def test_another_vocabulary_in_place():
+    view = TokenizerView.wordpiece("abc", SMALL)
+    assert (view.vocabulary, view.merges) == (SMALL, ())
+    view.vocabulary = WordPiece([*SPECIALS, "abc"])
+    assert (view.step, view.pieces) == (1, ("abc",))
+    view.merges = [("a", "b")]
+    assert (view.vocabulary, view.step, view.pieces) == (None, 1, ("ab", "c</w>"))
+    with pytest.raises(ValueError, match="vocabulary is of the type list; expected a WordPiece, as"):
+        view.vocabulary = ["a"]
+    assert view.merges == (("a", "b"),)
+
+
+@pytest.mark.parametrize("vocab", [
+    SMALL.vocab, [*SPECIALS], [*SPECIALS, "x" * 40, "x" * 41 + "y", "x" * 41 + "z", "é", "e\u0301", "😀😀", "😀😁"],
+])  # fmt: skip
+def test_a_vocabulary_travels(vocab):
+    assert unpacked(_packed([*vocab, "no word", ""])) == sorted(vocab)
+
+
+def test_an_output_of_pieces():
+    view = TokenizerView.wordpiece("Abcc ☃", SMALL, title="BERT")
+    assert view._in_words().splitlines() == ["BERT: 2 words in 4 pieces after 4 of 4 steps (## is inside a word):",
+                                             "ab ##c ##c   [UNK]"]  # fmt: skip
+    assert repr(view) == f"TokenizerView('Abcc ☃', vocabulary={len(SMALL)}, step=4)"
+    state = exported(view)["_content"]
+    assert (state["kind"], state["lowercase"], unpacked(state["pieces"])) == ("wordpiece", True, sorted(SMALL.vocab))
+    image = Image.open(io.BytesIO(view._still()))
+    assert image.width > 200
+
+
+def test_all_of_berts_vocabulary_is_in_an_export():
+    _, tokenizer = bert.load()
+    view = TokenizerView.wordpiece("rewatchable snowmobiling ☃", tokenizer)
+    assert view.pieces == tuple(tokenizer.tokenize("rewatchable snowmobiling ☃"))
+    assert len(view.to_html().encode()) < 170_000
+    assert unpacked(view._content["pieces"]) == sorted(tokenizer.vocab)
+
+
 # --- refused ---
 
 
@@ -239,7 +313,7 @@ def test_export_is_the_same_text_every_time_and_small():
     assert html() != html(step=0)
     assert len(html()) < 60_000
     state = exported(TokenizerView("lower", MERGES, step=2))
-    assert (state["text"], state["step"], state["_merges"].splitlines()[1]) == ("lower", 2, "lo w")
+    assert (state["text"], state["step"], state["_content"]["merges"].splitlines()[1]) == ("lower", 2, "lo w")
 
 
 HOSTILE = "</script><img/src=x> <!--<script> '\"&"
@@ -252,7 +326,8 @@ def test_texts_cannot_leave_their_place():
     assert "<img/" not in html
     assert "<b>" not in html
     state = exported(view)
-    assert (state["text"], state["title"], state["_merges"]) == (HOSTILE, "</script><b>", "< /\n</ script>")
+    assert (state["text"], state["title"]) == (HOSTILE, "</script><b>")
+    assert state["_content"] == {"kind": "bpe", "merges": "< /\n</ script>"}
 
 
 def test_still_picture_has_a_box_for_every_piece():

@@ -21,12 +21,14 @@ class StepThrough(CourseWidget):
     """One attention computation on its own numbers, in five steps; or a sentence being written, word by word.
 
     Left and right (or the buttons) go through the steps, Home and End to the first and the last; up and down choose
-    the query; pointing at a key explains its numbers; Escape leaves. Python sees the same, and can set it::
+    the query; pointing at a key, or ``,`` and ``.``, explain its numbers; Escape leaves. Python sees the same, and can
+    set it::
 
         view = StepThrough(q, k, v, words, mask=causal_mask(len(words)), query=3)
         view                                    # the last line of a cell shows it
         view.step = 2                           # 0 scores, 1 mask, 2 softmax, 3 weight x value, 4 their sum
         view.weights[view.query]                # what this query gives to every key
+        view.set_attention(2 * q, k, v)         # other numbers in the same place
 
         StepThrough.decoding(weights, target_words, source_words, probabilities)
 
@@ -45,7 +47,7 @@ class StepThrough(CourseWidget):
 
     Attributes:
         query, step, title: two-way; set them from Python, or observe them.
-        rows, columns: as given (tuples, read only).
+        rows, columns: as given (tuples); change them with ``set_attention`` or ``set_decoding``.
         weights: ``(T_q, T_k)``, the softmax of the scores over the keys (Vaswani et al. 2017, equation 1); of a
             sentence being written the mean of its heads (read only).
 
@@ -67,12 +69,7 @@ class StepThrough(CourseWidget):
 
     def __init__(self, queries, keys, values, rows: Sequence[str], columns: Sequence[str] | None = None, mask=None,
                  query: int = 0, step: int = 0, title: str = ""):
-        arrays = _read_vectors(queries, keys, values)
-        sizes = np.zeros((1, 1, len(arrays["queries"]), len(arrays["keys"])))
-        rows, columns = _few(*read_tokens(sizes, rows, columns))
-        mask = _read_mask(mask, sizes.shape[2:])
-        content = {"kind": "attention", "rows": rows, "columns": columns, "mask": mask.astype(int).tolist()}
-        self._start(arrays, content, query, step, title)
+        self._start(*_read_attention(queries, keys, values, rows, columns, mask), query, step, title)
 
     @classmethod
     def decoding(cls, weights, rows: Sequence[str], columns: Sequence[str],
@@ -90,28 +87,57 @@ class StepThrough(CourseWidget):
             probabilities: ``(T_q,)``, of each written word. Default: not shown.
             query, step, title: as above.
         """
-        weights = read_weights(weights)
-        if len(weights) != 1:
-            raise ValueError(f"weights have {len(weights)} layers, shape {weights.shape}; one can be shown. Choose it: "
-                             "weights[-1].")
-        rows, columns = _few(*read_tokens(weights, rows, columns))
-        warn_of_odd_rows(weights, stacklevel=2)
-        if probabilities is not None:
-            probabilities = as_array("probabilities", probabilities).astype(float)
-            if probabilities.shape != (len(rows),) or not ((probabilities >= 0) & (probabilities <= 1)).all():
-                raise ValueError(f"probabilities have shape {probabilities.shape}, {probabilities.tolist()}; expected "
-                                 f"{len(rows)} from 0 to 1, one for each row.")
-            probabilities = probabilities.tolist()
-        content = {"kind": "decoding", "rows": rows, "columns": columns, "heads": weights.shape[1],
-                   "probabilities": probabilities}  # fmt: skip
         view = cls.__new__(cls)
-        view._start({"weights": weights[0]}, content, query, step, title)
+        view._start(*_read_decoding(weights, rows, columns, probabilities), query, step, title)
         return view
 
     def _start(self, arrays: dict, content: dict, query: int, step: int, title: str) -> None:
         self._arrays = arrays
-        sent = {name: array.tobytes() for name, array in arrays.items()}
-        super().__init__(_content=content | {"arrays": sent}, query=query, step=step, title=title)
+        super().__init__(_content=content, query=query, step=step, title=title)
+
+    def set_attention(self, queries, keys, values, rows: Sequence[str] | None = None,
+                      columns: Sequence[str] | None = None, mask=None) -> None:
+        """Show another computation in the same place.
+
+        Args:
+            queries, keys, values: as for the constructor.
+            rows: default: the present ones.
+            columns: default: the present ones if ``rows`` is not given either, otherwise the rows.
+            mask: default: the present one if the tokens stay, otherwise every key may be attended.
+
+        The query and the step stay if they still exist; otherwise they go back to the first.
+        """
+        rows, columns, same = self._tokens(rows, columns)
+        if mask is None and same and "mask" in self._content:
+            mask = np.array(self._content["mask"], bool)
+        self._show(*_read_attention(queries, keys, values, rows, columns, mask))
+
+    def set_decoding(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+                     probabilities: Sequence[float] | None = None) -> None:
+        """Show another sentence being written in the same place.
+
+        Args:
+            weights: as for ``decoding``.
+            rows, columns: default: as for ``set_attention``.
+            probabilities: default: not shown, since they belong to the weights.
+
+        The word and the step stay if they still exist; otherwise they go back to the first.
+        """
+        rows, columns, _ = self._tokens(rows, columns)
+        self._show(*_read_decoding(weights, rows, columns, probabilities))
+
+    def _tokens(self, rows, columns) -> tuple:
+        """The tokens to show, and whether they are the present ones."""
+        if rows is None:
+            rows, columns = self.rows, self.columns if columns is None else columns
+        same = list(rows) == list(self.rows) and list(rows if columns is None else columns) == list(self.columns)
+        return rows, columns, same
+
+    def _show(self, arrays: dict, content: dict) -> None:
+        with self.hold_sync(), self.hold_trait_notifications():
+            self._arrays, self._content = arrays, content
+            self.query = self.query if self.query < len(content["rows"]) else 0
+            self.step = self.step if self.step < len(STEPS[content["kind"]]) else 0
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -164,12 +190,12 @@ class StepThrough(CourseWidget):
         left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.4))
         keys = range(len(seen))
         bars = left.barh(keys, np.where(seen, scores, 0), color=MUTED, height=0.6)
-        left.bar_label(bars, [f"{score:.2f}" if open_ else "masked" for score, open_ in zip(scores, seen, strict=True)],
+        left.bar_label(bars, [f"{score:.4f}" if open_ else "masked" for score, open_ in zip(scores, seen, strict=True)],
                        padding=3, fontsize=9)  # fmt: skip
         left.axvline(0, color=INK, linewidth=0.8)
         left.set_xlabel("q·k ÷ √d")
         left.set_yticks(keys, self.columns, color=KEY, parse_math=False)
-        middle.bar_label(middle.barh(keys, weights, color=INK, height=0.6), fmt="%.3f", padding=3, fontsize=9)
+        middle.bar_label(middle.barh(keys, weights, color=INK, height=0.6), fmt="%.4f", padding=3, fontsize=9)
         middle.set(xlabel="weight", xlim=(0, 1.3), xticks=(0, 0.5, 1), yticks=[])
         left.margins(x=0.35)
         # a row a key: its share of the output as bars up and down; below them their sum
@@ -202,16 +228,16 @@ class StepThrough(CourseWidget):
             lines = [f"{title}{len(self.rows)} words written, and what each looked at most in the source:"]
             shares = self._content["probabilities"] or [None] * len(self.rows)
             for word, row, p in zip(self.rows, self.weights, shares, strict=True):
-                p = "" if p is None else f" (p {p:.2f})"
-                lines.append(f"{word}{p} ← {self.columns[row.argmax()]} {row.max():.3f}")
+                p = "" if p is None else f" (p {p:.4f})"
+                lines.append(f"{word}{p} ← {self.columns[row.argmax()]} {row.max():.4f}")
             return "\n".join(lines)
         seen, scores = self._content["mask"][self.query], self._scores()[self.query]
         d = self._arrays["queries"].shape[1]
         lines = [f"{title}attention of the query {self.rows[self.query]} to {len(self.columns)} keys, d = {d}:"]
         for key, open_, score, weight in zip(self.columns, seen, scores, self.weights[self.query], strict=True):
-            lines.append(f"{key}: score {f'{score:.2f}' if open_ else 'masked'}, weight {weight:.3f}")
+            lines.append(f"{key}: score {f'{score:.4f}' if open_ else 'masked'}, weight {weight:.4f}")
         output = self.weights[self.query] @ self._arrays["values"]
-        numbers = ", ".join(f"{number:.2f}" for number in output[:8]) + ", …" * (len(output) > 8)
+        numbers = ", ".join(f"{number:.4f}" for number in output[:8]) + ", …" * (len(output) > 8)
         return "\n".join([*lines, f"output: {numbers}"])
 
 
@@ -219,6 +245,46 @@ def _figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor=PAPER)
     FigureCanvasAgg(figure)
     return figure
+
+
+def _read_attention(queries, keys, values, rows, columns, mask) -> tuple[dict, dict]:
+    """The arrays of a computation, and the content that the page draws."""
+    arrays = _read_vectors(queries, keys, values)
+    rows = [str(token) for token in rows]
+    given = columns is not None
+    columns = [str(token) for token in columns] if given else rows
+    for name, tokens, vectors in (("rows", rows, "queries"), ("columns", columns, "keys")):
+        if len(tokens) != len(arrays[vectors]):
+            said = name if name == "rows" or given else "rows, which are the columns too (no columns were given)"
+            raise ValueError(f"there are {len(arrays[vectors])} {vectors}, shape {arrays[vectors].shape}, and "
+                             f"{len(tokens)} tokens in {said}: each of the {vectors} needs one token.")
+    _few(rows, columns)
+    mask = _read_mask(mask, (len(rows), len(columns)))
+    return arrays, {"kind": "attention", "rows": rows, "columns": columns, "mask": mask.astype(int).tolist(),
+                    "arrays": _sent(arrays)}  # fmt: skip
+
+
+def _read_decoding(weights, rows, columns, probabilities) -> tuple[dict, dict]:
+    """The same of a sentence being written. It is called by a method, whose caller a warning names."""
+    weights = read_weights(weights)
+    if len(weights) != 1:
+        raise ValueError(f"weights have {len(weights)} layers, shape {weights.shape}; one can be shown. Choose it: "
+                         "weights[-1].")
+    rows, columns = _few(*read_tokens(weights, rows, columns))
+    warn_of_odd_rows(weights, stacklevel=3)
+    if probabilities is not None:
+        probabilities = as_array("probabilities", probabilities).astype(float)
+        if probabilities.shape != (len(rows),) or not ((probabilities >= 0) & (probabilities <= 1)).all():
+            raise ValueError(f"probabilities have shape {probabilities.shape}, {probabilities.tolist()}; expected "
+                             f"{len(rows)} from 0 to 1, one for each row.")
+        probabilities = probabilities.tolist()
+    arrays = {"weights": weights[0]}
+    return arrays, {"kind": "decoding", "rows": rows, "columns": columns, "heads": weights.shape[1],
+                    "probabilities": probabilities, "arrays": _sent(arrays)}  # fmt: skip
+
+
+def _sent(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in arrays.items()}
 
 
 def _read_vectors(queries, keys, values) -> dict[str, np.ndarray]:

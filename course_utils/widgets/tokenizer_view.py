@@ -1,8 +1,10 @@
-"""The tokenizer view: byte-pair encoding on a typed text, merge by merge."""
+"""The tokenizer view: byte-pair encoding or WordPiece on a typed text, step by step."""
 
 import io
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from os.path import commonprefix
+from string import ascii_lowercase, digits
 
 import traitlets
 from PIL import Image, ImageDraw
@@ -16,12 +18,12 @@ LONGEST = 400  # characters; the picture has no room for more
 
 
 class TokenizerView(CourseWidget):
-    """Byte-pair encoding on a text that can be typed over, one learnt merge after the other.
+    """Byte-pair encoding or WordPiece on a text that can be typed over, step by step.
 
     Words are split into characters, the last of which carries the end mark ``</w>``, shown as ``·``. Then, of all
     pairs of neighbours that were learnt, the one learnt first is merged, until no pair is left (Sennrich et al.
     2016, section 3.2). Type a word; drag the slider, use the buttons, or the keys: left and right are one step,
-    Home the characters, End the last merge, Escape leaves. Python sees the text and the step, and can set them::
+    Home and End the first and the last, Escape leaves. Python sees the text and the step, and can set them::
 
         view = TokenizerView("lowest lower", merges)
         view                                    # the last line of a cell shows it
@@ -29,24 +31,27 @@ class TokenizerView(CourseWidget):
         view.step = 0                           # back to the characters
         view.text = "newest"                    # another text, all merges done
 
+        TokenizerView.wordpiece("unaffable", vocabulary)
+
     A saved or exported notebook does the same without a kernel.
 
     Args:
         text: the text shown first, at most 400 characters. Words are what stands between blanks.
         merges: pairs ``(left, right)`` in the order learnt. A merge at the end of a word has the mark:
             ``("es", "t</w>")``.
-        title: a line above the view. Default: none.
         step: how many merges are done at first. Default: all, because a view should show its point at once.
+        title: a line above the view. Default: none.
 
     Attributes:
         text, step, title: two-way; set them from Python, or observe them. A new text goes to its last step. One
             step is one merge at every place where its pair stands.
-        merges: tuple of pairs; assign others to see the same text with them.
-        pieces: what is shown, with end marks (read only).
+        merges: tuple of pairs; assign others to see the same text with them. Of WordPiece: none.
+        vocabulary: as given to ``wordpiece``; assign another to see the same text with it. Of BPE: ``None``.
+        pieces: what is shown, with end marks, or those taken so far, with ``##`` (read only).
 
     Raises:
         ValueError: for merges that are not pairs of texts without blanks, that repeat, or that have the end mark
-            anywhere but at the end.
+            anywhere but at the end; for a vocabulary that is no `WordPiece`.
         traitlets.TraitError: for a text that is too long, or a step that the text does not have.
 
     A character that is in no merge stays as it is. A tokenizer with a fixed alphabet would write ``<unk>``.
@@ -54,43 +59,82 @@ class TokenizerView(CourseWidget):
 
     _widget = "TokenizerView"
     _files = "tokenizer_view"
-    _names = ("_merges", "text", "step", "title")
+    _names = ("_content", "text", "step", "title")
     _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
     _css = stylesheet(_files)
 
-    _merges = traitlets.Unicode("").tag(sync=True)  # one merge a line, "left right", as in a merges.txt
+    _content = traitlets.Dict().tag(sync=True)  # merges one a line, "left right", as in a merges.txt; or pieces
     text = traitlets.Unicode("").tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     _goes_to_the_end = False  # whether a new text takes the step along; not where both are given
 
-    def __init__(self, text: str, merges: Iterable[tuple[str, str]], title: str = "", step: int | None = None):
-        merges = _checked(merges)
+    def __init__(self, text: str, merges: Iterable[tuple[str, str]], step: int | None = None, title: str = ""):
+        self._start(_Merging(merges), text, step, title)
+
+    @classmethod
+    def wordpiece(cls, text: str, vocabulary, step: int | None = None, title: str = ""):
+        """WordPiece on a text, one piece after the other, as BERT cuts it.
+
+        The text is cut into words (`course_utils.data.wordpiece.split_words`). A step takes the longest piece of the
+        vocabulary that begins the rest of the word; the beginnings that are longer, and no piece, are shown. A piece
+        inside a word begins with ``##``. A word that cannot be cut to its end is one step, to ``[UNK]`` (Wu et al.
+        2016, section 4.1)::
+
+            model, tokenizer = bert.load()
+            view = TokenizerView.wordpiece("unaffable", tokenizer)
+            view.pieces                             # tuple(tokenizer.tokenize("unaffable"))
+
+        An exported notebook holds the whole vocabulary: of BERT, 130 kB.
+
+        Args:
+            text: as above.
+            vocabulary: a `course_utils.data.wordpiece.WordPiece`.
+            step: how many pieces are taken at first. Default: all.
+            title: as above.
+        """
+        view = cls.__new__(cls)
+        view._start(_Cutting(vocabulary), text, step, title)
+        return view
+
+    def _start(self, way, text: str, step: int | None, title: str) -> None:
+        self._way = way
         if step is None and isinstance(text, str) and len(text) <= LONGEST:  # otherwise refused below
-            step = len(_segment(text, merges)[1])
-        super().__init__(_merges=merges, text=text, title=title, step=step or 0)
+            step = way.steps(text)
+        super().__init__(_content=way.content, text=text, title=title, step=step or 0)
         self._goes_to_the_end = True
 
     @property
     def merges(self) -> tuple[tuple[str, str], ...]:
         """The merges, in the order learnt."""
-        return tuple(tuple(line.split(" ")) for line in self._merges.splitlines())
+        return self._way.merges
 
     @merges.setter
     def merges(self, merges: Iterable[tuple[str, str]]) -> None:
-        merges = _checked(merges)
+        self._go(_Merging(merges))
+
+    @property
+    def vocabulary(self):
+        """The `WordPiece` whose pieces are taken."""
+        return self._way.vocabulary
+
+    @vocabulary.setter
+    def vocabulary(self, vocabulary) -> None:
+        self._go(_Cutting(vocabulary))
+
+    def _go(self, way) -> None:
+        self._way = way
         with self.hold_sync(), self.hold_trait_notifications():
-            self._merges = merges
+            self._content = way.content
             self.step = self._steps()
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The pieces after ``step`` merges; the last piece of a word ends in ``</w>``."""
-        words, _ = _segment(self.text, self._merges, self.step)
-        return tuple(piece for word in words for piece in word)
+        """The pieces after ``step`` merges, the last piece of a word with ``</w>``; or the pieces taken so far."""
+        return tuple(piece for word in self._way.words(self.text, self.step) for piece in word)
 
     def _steps(self) -> int:
-        return len(_segment(self.text, self._merges)[1])
+        return self._way.steps(self.text)
 
     @traitlets.validate("text")
     def _text_is_short(self, proposal):
@@ -104,7 +148,8 @@ class TokenizerView(CourseWidget):
     def _step_exists(self, proposal):
         steps = self._steps()
         if not 0 <= proposal["value"] <= steps:
-            raise traitlets.TraitError(f"step is {proposal['value']}, but {self.text!r:.60} has 0 to {steps} merges.")
+            counted = f"0 to {steps} {self._way.noun}s"
+            raise traitlets.TraitError(f"step is {proposal['value']}, but {self.text!r:.60} has {counted}.")
         return proposal["value"]
 
     @traitlets.observe("text")
@@ -121,30 +166,105 @@ class TokenizerView(CourseWidget):
             self._goes_to_the_end = True
 
     def __repr__(self) -> str:
-        return f"TokenizerView({self.text!r}, merges={len(self.merges)}, step={self.step})"
+        return f"TokenizerView({self.text!r}, {self._way!r}, step={self.step})"
 
     def _export_state(self) -> dict:
         return {name: getattr(self, name) for name in self._names}
 
     def _still(self) -> bytes:
-        before, after = (_segment(self.text, self._merges, step)[0] for step in (0, self.step))
-        rows = [("characters", before), (f"after {_count(self.step, 'merge')}", after)]
-        return _picture(rows if self.step else rows[:1])
+        return _picture(self._way.rows(self.text, self.step), self._way.mark)
 
     def _in_words(self) -> str:
-        words, used = _segment(self.text, self._merges, self.step)
-        merges = self.merges
-        pieces = sum(map(len, words))
+        words = self._way.words(self.text, self.step)
         title = f"{self.title}: " if self.title else ""
-        lines = [
-            f"{title}{_count(len(words), 'word')} in {_count(pieces, 'piece')} after {self.step} of "
-            f"{_count(self._steps(), 'merge')} (· is the end of a word):",
+        return "\n".join([
+            f"{title}{_count(len(words), 'word')} in {_count(sum(map(len, words)), 'piece')} after {self.step} of "
+            f"{_count(self._steps(), self._way.noun)} ({self._way.mark}):",
             "   ".join(" ".join(map(_shown, word)) for word in words),
-        ]
-        for number in used:
+            *self._way.said(self.text, self.step),
+        ])  # fmt: skip
+
+
+class _Merging:
+    """Byte-pair encoding: a step is a merge."""
+
+    noun, mark, vocabulary = "merge", "· is the end of a word", None
+
+    def __init__(self, merges: Iterable[tuple[str, str]]):
+        self._lines = _checked(merges)
+        self.content = {"kind": "bpe", "merges": self._lines}
+
+    def __repr__(self) -> str:
+        return f"merges={len(self.merges)}"
+
+    @property
+    def merges(self) -> tuple[tuple[str, str], ...]:
+        return tuple(tuple(line.split(" ")) for line in self._lines.splitlines())
+
+    def steps(self, text: str) -> int:
+        return len(_segment(text, self._lines)[1])
+
+    def words(self, text: str, step: int) -> list[list[str]]:
+        return _segment(text, self._lines, step)[0]
+
+    def said(self, text: str, step: int) -> list[str]:
+        merges, lines = self.merges, []
+        for number in _segment(text, self._lines, step)[1]:
             left, right = map(_shown, merges[number])
             lines.append(f"merge {number + 1} of {len(merges)}: {left} + {right} → {_shown(''.join(merges[number]))}")
-        return "\n".join(lines)
+        return lines
+
+    def rows(self, text: str, step: int) -> list[tuple[str, list[list[str]]]]:
+        rows = [("characters", self.words(text, 0)), (f"after {_count(step, 'merge')}", self.words(text, step))]
+        return rows if step else rows[:1]
+
+
+class _Cutting:
+    """WordPiece: a step takes a piece, the longest that begins the rest."""
+
+    noun, mark, merges = "step", "## is inside a word", ()
+
+    def __init__(self, vocabulary):
+        if not all(hasattr(vocabulary, name) for name in ("vocab", "lowercase", "tokenize")):
+            raise ValueError(f"vocabulary is of the type {type(vocabulary).__name__}; expected a WordPiece, as "
+                             "bert.load() or wordpiece.train(…) return one; WordPiece(pieces) makes one of a list.")
+        self.vocabulary = vocabulary
+        packed = _packed(vocabulary.vocab)
+        self.content = {"kind": "wordpiece", "pieces": packed, "lowercase": vocabulary.lowercase}
+
+    def __repr__(self) -> str:
+        return f"vocabulary={len(self.vocabulary.vocab)}"
+
+    def steps(self, text: str) -> int:
+        return len(self.vocabulary.tokenize(text))
+
+    def words(self, text: str, step: int) -> list[list[str]]:
+        words: list[list[str]] = []
+        for piece in self.vocabulary.tokenize(text)[:step]:
+            if piece.startswith("##") and words:  # no word begins so: a # is a word of its own
+                words[-1].append(piece)
+            else:
+                words.append([piece])
+        return words
+
+    def said(self, text: str, step: int) -> list[str]:
+        return []  # the pieces say it
+
+    def rows(self, text: str, step: int) -> list[tuple[str, list[list[str]]]]:
+        return [(f"after {_count(step, 'step')}", self.words(text, step))]
+
+
+def _packed(vocab: Iterable[str]) -> str:
+    """The pieces as they travel: sorted, and of each how many letters it shares with the one before, then the others.
+
+    That number is one digit in base 36. A piece with a blank is left out: it is in no word.
+    """
+    packed, before = [], ""
+    for piece in sorted({piece for piece in vocab if piece.split() == [piece]}):
+        shared = min(len(commonprefix((before, piece))), 35)
+        packed.append(f"{(digits + ascii_lowercase)[shared]}{piece[shared:]}")
+        before = piece
+    return " ".join(packed)
 
 
 def _segment(text: str, merges: str, steps: int | None = None) -> tuple[list[list[str]], list[int]]:
@@ -202,7 +322,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _picture(rows: list[tuple[str, list[list[str]]]]) -> bytes:
+def _picture(rows: list[tuple[str, list[list[str]]]], mark: str = "") -> bytes:
     """Draw each row's caption and the pieces of its words as boxes, as a PNG of a few kilobytes."""
     small, font = _font(12), _font(16)
     boxes, captions, y, right = [], [], 4, 300
@@ -226,7 +346,7 @@ def _picture(rows: list[tuple[str, list[list[str]]]]) -> bytes:
     for x, top, width, shown in boxes:
         draw.rounded_rectangle((x, top, x + width, top + 28), 5, outline=MUTED)
         draw.text((x + 7, top + 14), shown, fill=INK, font=font, anchor="lm")
-    draw.text((4, y - 6), "· end of a word", fill=MUTED, font=small)
+    draw.text((4, y - 6), mark, fill=MUTED, font=small)
     file = io.BytesIO()
     picture.quantize(32, dither=Image.Dither.NONE).save(file, "png", optimize=True)
     return file.getvalue()

@@ -5,7 +5,8 @@
 // number of heads and the probabilities of the words, or null.
 //
 // The drawings are in step_through_*.js. Each is a class with a `node`, show(), which draws this.view.state, and
-// legend(); `story()` gives the two lines above it, as lists of nodes.
+// legend(); `story()` gives the two lines above it, as lists of nodes; `key` is the key that they explain, and point()
+// marks it and gives its node. The key that the reader has chosen, if any, is this.view.pointed.
 
 const STEPS = {
   attention: ["q · k", "mask", "softmax", "weight × value", "sum"],
@@ -22,6 +23,8 @@ class StepThrough extends CourseWidget {
       End: () => this.go(Infinity),
       ArrowDown: () => this.turnTo(this.state.query + 1),
       ArrowUp: () => this.turnTo(this.state.query - 1),
+      ",": () => this.explain(Math.max(0, this.drawing.key - 1), true),
+      ".": () => this.explain(Math.min(this.drawing.key + 1, this.columns.length - 1), true),
     }, this.closing.signal);
   }
 
@@ -48,6 +51,14 @@ class StepThrough extends CourseWidget {
     if (query >= 0 && query < this.rows.length) this.choose({ query });
   }
 
+  // Another key to explain; one chosen with keys may have to be scrolled to.
+  explain(key, scroll = false) {
+    this.pointed = key;
+    const place = this.drawing.point();
+    if (scroll) place.scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.tellStory();
+  }
+
   choose(changes) {
     const anew = Object.entries(changes).filter(([name, value]) => this.state[name] !== value);
     if (anew.length) super.choose(Object.fromEntries(anew));
@@ -71,6 +82,7 @@ class StepThrough extends CourseWidget {
     this.says = element("div", { class: "st-says" });
     this.detail = element("div", { class: "st-detail" });
     this.readout = element("div", { class: "st-readout", role: "status", "aria-live": "polite" }, [this.says, this.detail]);
+    const focused = this.stage === document.activeElement; // Python may send other numbers while the reader is here
     this.drawing = new { attention: ComputationDrawing, decoding: DecodingDrawing }[kind](this, content);
     this.stage = element("div", { class: "st-stage", tabindex: 0, role: "application", "aria-roledescription": "steps" },
       [this.drawing.node]);
@@ -84,15 +96,18 @@ class StepThrough extends CourseWidget {
       this.readout, this.stage,
       element("div", { class: "st-legend" }, [
         ...this.drawing.legend(),
-        element("span", { class: "is-hint", text: `← → step · Home End · ↑ ↓ ${kind === "decoding" ? "word" : "query"} · Esc leaves` }),
+        element("span", { class: "is-hint", text: `← → step · Home End · ↑ ↓ ${kind === "decoding" ? "word · , . source word" : "query · , . key"} · Esc leaves` }),
       ]),
     );
+    if (focused) this.stage.focus({ preventScroll: true });
   }
 
   // --- showing ---
 
   show() {
-    const { step } = this.state;
+    const { query, step } = this.state;
+    if (this.shownFor !== query || this.pointed >= this.columns.length) this.pointed = null;
+    this.shownFor = query;
     this.tabs.forEach((tab, k) => {
       if (k === step) tab.setAttribute("aria-current", "step");
       else tab.removeAttribute("aria-current");

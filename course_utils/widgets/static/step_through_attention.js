@@ -58,13 +58,7 @@ class ComputationDrawing {
       tokenElement(token, "st-word st-key"), cell(0, strips.key.svg), cell(0, score, scoreBar), cell(2, weight, weightBar),
       cell(3, strips.value.svg), cell(3, strips.share.svg),
     ];
-    for (const node of nodes) {
-      answerPointer(node, () => {
-        this.pointed = j;
-        this.point();
-        view.tellStory();
-      }, view.closing.signal);
-    }
+    for (const node of nodes) answerPointer(node, () => view.explain(j), view.closing.signal);
     return { nodes, strips, score, weight, scoreBar: scoreBar.firstChild, weightBar: weightBar.firstChild };
   }
 
@@ -87,8 +81,6 @@ class ComputationDrawing {
   show() {
     const { view } = this;
     const { query, step } = view.state;
-    if (this.shownFor !== query) this.pointed = null;
-    this.shownFor = query;
     this.now = this.compute();
     const { q, open, scores, weights, shares, output } = this.now;
     [...this.asking.children].slice(1).forEach((word, i) => word.classList.toggle("is-current", i === query));
@@ -97,7 +89,10 @@ class ComputationDrawing {
     const furthestScore = furthest(scores);
     this.lines.forEach(({ nodes, strips, score, weight, scoreBar, weightBar }, j) => {
       const masked = step >= 1 && !open[j];
-      nodes.forEach((node) => node.classList.toggle("is-masked", masked));
+      nodes.forEach((node) => {
+        node.classList.toggle("is-masked", masked);
+        node.classList.toggle("is-closed", !open[j]); // the same, of all steps at once: for print
+      });
       strips.key.show(this.keys[j], this.largest.keys);
       strips.value.show(this.values[j], this.largest.values);
       strips.share.show(shares[j], this.largest.values);
@@ -123,11 +118,12 @@ class ComputationDrawing {
 
   // The key that is explained: the one under the pointer, or the strongest.
   get key() {
-    return this.pointed ?? strongestOf(this.now.weights);
+    return this.view.pointed ?? strongestOf(this.now.weights);
   }
 
   point() {
     this.lines.forEach(({ nodes }, j) => nodes.forEach((node) => node.classList.toggle("is-current", j === this.key)));
+    return this.lines[this.key].nodes[0];
   }
 
   story() {
@@ -143,7 +139,7 @@ class ComputationDrawing {
     if (step === 0) {
       return [
         ["The query meets every key: multiply number by number, add up, divide by √", `${width}.`],
-        [asks(), " · ", key(), ` = ${terms(q, this.keys[j])} = ${signed(products[j])}, ÷ √${width} = `, b(signed(scores[j]))],
+        [asks(), " · ", key(), ` = ${terms(q, this.keys[j])} = ${signed(products[j], 4)}, ÷ √${width} = `, b(signed(scores[j], 4))],
       ];
     }
     if (step === 1) {
@@ -151,14 +147,14 @@ class ComputationDrawing {
       return [
         hidden ? [`The mask: ${hidden} of ${open.length} keys may not be seen; their scores become −∞.`]
           : ["The mask: this query may see every key, so nothing changes."],
-        open[j] ? [key(), " may be seen: its score stays ", b(signed(scores[j]))]
-          : [key(), " may not be seen: ", b("−∞"), ` instead of ${signed(scores[j])}`],
+        open[j] ? [key(), " may be seen: its score stays ", b(signed(scores[j], 4))]
+          : [key(), " may not be seen: ", b("−∞"), ` instead of ${signed(scores[j], 4)}`],
       ];
     }
     if (step === 2) {
       const powers = scores.map((score, k) => (open[k] ? Math.exp(score) : 0));
       const sum = total(powers, (power) => power);
-      const raised = open[j] ? `e^${signed(scores[j])} = ${powers[j].toPrecision(3)}` : "e^−∞ = 0";
+      const raised = open[j] ? `e^${signed(scores[j], 4)} = ${powers[j].toPrecision(3)}` : "e^−∞ = 0";
       const writable = sum > 0 && sum < Infinity; // else only the weights can be written
       return [
         [nobody ? "No key may be seen: all weights are zero." : "The softmax: positive weights that sum to one."],
@@ -178,7 +174,7 @@ class ComputationDrawing {
     const strongestFirst = (list) => order.map((k) => list[k]);
     return [
       ["The sum is the output for ", asks(), ": a mixture of the values."],
-      [`its first number: ${terms(strongestFirst(weights), strongestFirst(first))} = `, b(signed(output[0]))],
+      [`its first number: ${terms(strongestFirst(weights), strongestFirst(first))} = `, b(signed(output[0], 4))],
     ];
   }
 

@@ -12,8 +12,8 @@ class DecodingDrawing {
     const { rows, columns, arrays: { weights } } = view;
     // what head h gives from a word to a source word
     this.weight = (h, i, j) => weights[(h * rows.length + i) * columns.length + j];
-    const all = Array.from({ length: heads }, (_, h) => h);
-    this.means = rows.map((_, i) => columns.map((__, j) => total(all, (h) => this.weight(h, i, j)) / heads));
+    const every = Array.from({ length: heads }, (_, h) => h);
+    this.means = rows.map((_, i) => columns.map((__, j) => total(every, (h) => this.weight(h, i, j)) / heads));
 
     this.sources = columns.map((token, j) => this.source(token, j));
     this.targets = rows.map((_, i) => {
@@ -23,6 +23,7 @@ class DecodingDrawing {
     });
     const [source, target] = [columns, rows].map((tokens) => new WordLine(tokens));
     const width = Math.min(ROOM, Math.max(source.width, target.width));
+    this.decimals = source.width <= ROOM ? 4 : 2; // as many as a column has room for
     this.places = { row: target.middles(width), column: source.middles(width) };
     this.trail = shape("g");
     this.links = shape("g");
@@ -34,9 +35,13 @@ class DecodingDrawing {
       node.style.cssText = `width:${100 * Math.min(1, words.width / width)}%; grid-template-columns:${words.columns}`;
       return node;
     };
-    this.node = element("div", { class: "st-board" },
+    const board = element("div", { class: "st-board" },
       [line(source, "st-source", this.sources.map(({ node }) => node)), lines, line(target, "st-target", this.targets)]);
-    this.node.style.width = `${width}px`;
+    board.style.width = `${width}px`;
+    // paper does not step
+    const all = element("ol", { class: "st-all" }, rows.map((_, i) =>
+      element("li", {}, [...this.writes(i), " It looked at ", ...this.looks(i), "."])));
+    this.node = element("div", {}, [board, all]);
     view.root.style.width = `${Math.max(700, width + 40)}px`; // of one size, whatever the lines above say
   }
 
@@ -47,10 +52,7 @@ class DecodingDrawing {
     const cells = heads > 1 ? Array.from({ length: heads }, () => element("i", { class: "st-head-cell" })) : [];
     const word = tokenElement(token, "st-word st-key");
     const node = element("div", { class: "st-column" }, [element("span", { class: "st-tower" }, [share, bar]), ...cells, word]);
-    answerPointer(node, () => {
-      this.pointed = j;
-      view.tellStory();
-    }, view.closing.signal);
+    answerPointer(node, () => view.explain(j), view.closing.signal);
     return { node, share, bar, cells, word };
   }
 
@@ -58,12 +60,10 @@ class DecodingDrawing {
     const { view, means } = this;
     const { query, step } = view.state;
     const written = query + step; // words that are there
-    if (this.shownFor !== query) this.pointed = null;
-    this.shownFor = query;
     this.sources.forEach(({ share, bar, cells, word }, j) => {
       const weight = means[query][j];
       bar.style.height = `${(BAR * weight).toFixed(1)}px`;
-      share.textContent = weight >= 0.005 ? weight.toFixed(2) : "";
+      share.textContent = weight >= 0.005 ? weight.toFixed(this.decimals) : "";
       word.classList.toggle("is-looked-at", weight >= 0.1);
       cells.forEach((cell, h) => {
         const colour = 6 * colourIndex(this.weight(h, query, j), 1);
@@ -77,9 +77,24 @@ class DecodingDrawing {
       word.classList.toggle("is-there", i < written);
     });
     this.trail.replaceChildren(...means.slice(0, query).map((row, i) => this.link("st-then", i, strongestOf(row), 1.5)));
-    this.links.replaceChildren(...means[query].flatMap((weight, j) => (weight < FAINTEST ? []
-      : [this.link("st-now", query, j, 0.5 + 9 * weight, 0.2 + 0.8 * weight)])));
+    if (this.linked !== query) { // else they would appear again
+      this.links.replaceChildren(...means[query].flatMap((weight, j) => (weight < FAINTEST ? []
+        : [this.link("st-now", query, j, 0.5 + 9 * weight, 0.2 + 0.8 * weight)])));
+    }
+    this.linked = query;
     view.count.textContent = `word ${query + 1} of ${view.rows.length}`;
+    this.point();
+  }
+
+  // The source word that is explained: the one chosen, or the strongest.
+  get key() {
+    return this.view.pointed ?? strongestOf(this.means[this.view.state.query]);
+  }
+
+  // Only a choice is marked: without one, several words are read off.
+  point() {
+    this.sources.forEach(({ node }, j) => node.classList.toggle("is-current", j === this.view.pointed));
+    return this.sources[this.key].node;
   }
 
   link(className, row, column, width, opacity = 1) {
@@ -91,19 +106,29 @@ class DecodingDrawing {
   }
 
   story() {
-    const { view, probabilities } = this;
+    const { view } = this;
     const { query, step } = view.state;
-    const weights = this.means[query];
-    const order = weights.map((_, j) => j).sort((x, y) => weights[y] - weights[x]);
-    const read = this.pointed === null ? order.slice(0, 3).filter((j, k) => k === 0 || weights[j] >= 0.05) : [this.pointed];
-    const looks = read.flatMap((j, k) => [k ? ", " : "", view.word("columns", j), " ", element("b", { text: readable(weights[j]) })]);
+    const looks = this.looks(query, view.pointed);
     const before = view.rows.slice(Math.max(0, query - 6), query).map(visible).join(" ");
     const soFar = query ? [`Written so far: ${query > 6 ? "… " : ""}${before}. `] : ["Nothing is written yet. "];
-    const probability = probabilities ? [", with the probability ", element("b", { text: readable(probabilities[query]) })] : [];
     return [
-      step === 0 ? [...soFar, "Which word comes next?"] : ["The decoder writes ", view.word("rows", query), ...probability, "."],
+      step === 0 ? [...soFar, "Which word comes next?"] : this.writes(query),
       [step === 0 ? "It looks at " : "It looked at ", ...looks],
     ];
+  }
+
+  writes(query) {
+    const p = this.probabilities?.[query];
+    const probability = p === undefined ? [] : [", with the probability ", element("b", { text: readable(p) })];
+    return ["The decoder writes ", this.view.word("rows", query), ...probability, "."];
+  }
+
+  // The source words that a word looks at most, or one of them, with their weights.
+  looks(query, one = null) {
+    const weights = this.means[query];
+    const order = weights.map((_, j) => j).sort((x, y) => weights[y] - weights[x]);
+    const read = one === null ? order.slice(0, 3).filter((j, k) => k === 0 || weights[j] >= 0.05) : [one];
+    return read.flatMap((j, k) => [k ? ", " : "", this.view.word("columns", j), " ", element("b", { text: readable(weights[j]) })]);
   }
 
   legend() {
@@ -123,7 +148,7 @@ class DecodingDrawing {
 // Words beside each other, each as wide as it needs.
 class WordLine {
   constructor(tokens) {
-    this.widths = tokens.map((token) => Math.max(44, Math.min(150, textWidth(visible(token), "bold 15px system-ui, sans-serif") + 18)));
+    this.widths = tokens.map((token) => Math.max(48, Math.min(150, textWidth(visible(token), "bold 15px system-ui, sans-serif") + 18)));
     this.width = total(this.widths, (width) => width);
   }
 

@@ -1,38 +1,10 @@
-// The tokenizer view: byte-pair encoding on a typed text, merge by merge.
+// The tokenizer view: a typed text in pieces, one step after the other.
 //
-// State: {_merges: "left right" a line, in the order learnt, text, step, title}.
+// State: {_content, text, step, title}. The content is {kind: "bpe", merges: "left right" a line, in the order learnt}
+// or {kind: "wordpiece", pieces, as unpacked() reads them, lowercase}. The two ways are classes in tokenizer_view_*.js.
 
-const END = "</w>"; // joined to the last character of a word
 const LONGEST = 400; // characters of a text, as in Python
-
-// Do the first `steps` merges on the words of a text: again and again the pair learnt first, at its leftmost place.
-// The same merge at several places in succession is one step. Gives the words as lists of pieces {text, seam}, where
-// seam is the length of the left part of a piece that the last step has merged, and `used`, {rank, places} of each
-// step. The same as _segment in tokenizer_view.py.
-function segment(text, ranks, steps = Infinity) {
-  const blanks = /[\p{White_Space}\x1c-\x1f]+/u; // what Python's split() takes for blanks
-  const words = text.split(blanks).filter(Boolean).map((word) => Array.from(word, (character) => ({ text: character })));
-  for (const word of words) word.at(-1).text += END;
-  const used = [];
-  for (;;) {
-    let best = { rank: Infinity };
-    for (const word of words) {
-      for (let i = 0; i + 1 < word.length; i++) {
-        const rank = ranks.get(`${word[i].text} ${word[i + 1].text}`);
-        if (rank < best.rank) best = { rank, word, i };
-      }
-    }
-    const { rank, word, i } = best;
-    if (used.at(-1)?.rank !== rank) {
-      if (rank === Infinity || used.length === steps) return { words, used };
-      used.push({ rank, places: 0 });
-      for (const piece of words.flat()) piece.seam = 0;
-    }
-    const [left, right] = word.slice(i, i + 2);
-    word.splice(i, 2, { text: left.text + right.text, seam: left.text.length });
-    used.at(-1).places += 1;
-  }
-}
+const BLANKS = /[\p{White_Space}\x1c-\x1f]+/u; // what Python's split() takes for blanks
 
 class TokenizerView extends CourseWidget {
   constructor(place, state, tell) {
@@ -43,38 +15,39 @@ class TokenizerView extends CourseWidget {
     const before = this.state || {};
     this.state = state;
     const changed = (name) => before[name] !== state[name];
-    if (changed("_merges") || changed("title")) this.build();
-    if (changed("_merges") || changed("title") || changed("text")) this.showText();
+    const anew = changed("_content") || changed("title");
+    if (anew) this.build();
+    if (anew || changed("text")) this.showText();
     this.showStep();
   }
 
   build() {
-    const { _merges: merges, title } = this.state;
-    this.merges = merges.split("\n").filter(Boolean).map((line) => line.split(" "));
-    this.ranks = new Map(this.merges.map((pair, rank) => [pair.join(" "), rank]));
+    const { _content: content, title } = this.state;
+    this.way = new { bpe: Merging, wordpiece: Cutting }[content.kind](content, this);
+    const { names } = this.way;
     const { signal } = this.closing;
 
     const typing = { type: "text", class: "tv-text", "aria-label": "text to split", placeholder: "type a word" };
     this.field = element("input", { ...typing, maxlength: LONGEST, dir: "auto", spellcheck: "false", autocomplete: "off" });
     this.field.addEventListener("input", () => {
       const text = this.field.value;
-      this.choose({ text, step: segment(text, this.ranks).used.length });
+      this.choose({ text, step: this.way.read(text) });
     }, { signal });
 
-    this.slider = element("input", { type: "range", min: 0, "aria-label": "merges done" });
+    this.slider = element("input", { type: "range", min: 0, "aria-label": names.done });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
     this.count = element("span", { class: "tv-count" });
     const controls = element("div", { class: "tv-controls" }, [
-      this.button("«", "characters", () => this.go(0)),
-      this.button("‹", "one merge back", () => this.go(this.step - 1)),
+      this.button("«", names.none, () => this.go(0)),
+      this.button("‹", names.back, () => this.go(this.step - 1)),
       this.slider,
-      this.button("›", "next merge", () => this.go(this.step + 1)),
-      this.button("»", "all merges", () => this.go(this.last)),
+      this.button("›", names.next, () => this.go(this.step + 1)),
+      this.button("»", names.all, () => this.go(this.last)),
       this.count,
     ]);
     this.readout = element("div", { class: "tv-readout", role: "status" });
     this.pieces = element("div", { class: "tv-words" });
-    this.list = element("ol", { class: "tv-used", "aria-label": "merges that the text uses" });
+    this.list = element("ol", { class: "tv-used", "aria-label": names.list });
     this.stage = element("div", { class: "tv-stage", tabindex: 0, role: "group" }, [this.pieces, this.list]);
     const stepping = element("div", {}, [controls, this.readout, this.stage]);
     answerKeys(stepping, {
@@ -89,9 +62,7 @@ class TokenizerView extends CourseWidget {
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
       this.field,
       stepping,
-      element("div", { class: "is-hint" }, [
-        endMark(), " end of a word", element("span", { class: "tv-keys", text: "← → one merge, Home, End, Esc leaves" }),
-      ]),
+      element("div", { class: "is-hint" }, this.way.hint),
     );
   }
 
@@ -99,70 +70,26 @@ class TokenizerView extends CourseWidget {
     if (step >= 0 && step <= this.last && step !== this.step) this.choose({ step });
   }
 
-  // The field, and all merges that the text uses: one may be chosen with the pointer (with keys, the slider does).
   showText() {
     const { text } = this.state;
     if (this.field.value !== text) this.field.value = text;
-    this.used = segment(text, this.ranks).used;
-    this.last = this.used.length;
+    this.last = this.way.read(text);
     this.slider.max = this.last;
-    this.list.replaceChildren(...this.used.map(({ rank }, k) => {
-      const button = this.button("", `merge ${rank + 1} of ${this.merges.length}`, () => this.go(k + 1));
-      button.removeAttribute("aria-label"); // its text says it
-      button.tabIndex = -1;
-      button.append(element("span", { class: "tv-rank", text: `${rank + 1} ` }), ...this.pair(rank));
-      return element("li", {}, [button]);
-    }));
+    this.list.replaceChildren(...this.way.list());
   }
 
   showStep() {
-    const { text, step } = this.state;
-    this.step = Math.min(step, this.last); // the kernel may send a new text before its step
-    const { words } = segment(text, this.ranks, this.step);
-    const count = words.flat().length;
+    this.step = Math.min(this.state.step, this.last); // the kernel may send a new text before its step
+    const { words, spoken } = this.way.words(this.step);
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `${this.step} of ${this.last}`);
     this.count.textContent = `step ${this.step} of ${this.last}`;
-    this.pieces.replaceChildren(...words.map((word) => element("span", { class: "tv-word", dir: "auto" }, word.map(pieceNode))));
-    this.stage.setAttribute("aria-label", `${counted(count, "piece")}: ${words.flat().map((piece) => plain(piece.text)).join(" ")}`);
-    this.readout.replaceChildren(element("b", { class: "tv-pieces", text: counted(count, "piece") }), ...this.story());
-    [...this.list.children].forEach((item, k) => {
-      item.classList.toggle("is-done", k < this.step);
-      item.firstChild.setAttribute("aria-current", k === this.step - 1 ? "step" : "false");
-    });
+    this.pieces.replaceChildren(...words.map((word) => element("span", { class: "tv-word", dir: "auto" }, word)));
+    const count = counted(spoken.length, "piece");
+    this.stage.setAttribute("aria-label", `${count}: ${spoken.join(" ")}`);
+    this.readout.replaceChildren(element("b", { class: "tv-pieces", text: count }), ...this.way.story(this.step));
+    this.way.mark(this.list, this.step);
   }
-
-  // What the last step did. (Full stops, because a dot is the end of a word.)
-  story() {
-    if (!this.last) return [this.state.text.trim() ? ". No two neighbours here were learnt as a pair." : ""];
-    if (!this.step) return [". Nothing is merged yet."];
-    const { rank, places } = this.used[this.step - 1];
-    const where = places > 1 ? ` at ${places} places` : "";
-    const end = this.step === this.last ? " No learnt pair is left." : "";
-    return [`. Merge ${rank + 1} of ${this.merges.length}: `, ...this.pair(rank), " → ",
-      element("span", { class: "tv-new" }, written(this.merges[rank].join(""))), `${where}.${end}`];
-  }
-
-  pair(rank) {
-    const [left, right] = this.merges[rank].map((piece) => element("bdi", {}, written(piece)));
-    return [left, " + ", right];
-  }
-}
-
-function pieceNode({ text, seam }) {
-  if (!seam) return element("span", { class: "tv-piece" }, written(text));
-  const halves = [text.slice(0, seam), text.slice(seam)];
-  return element("span", { class: "tv-piece is-merged", title: "just merged" },
-    halves.map((half) => element("span", { class: "tv-half" }, written(half))));
-}
-
-// A piece as nodes: the end mark as a dot.
-function written(piece) {
-  return piece.endsWith(END) ? [seen(piece.slice(0, -END.length)), endMark()] : [seen(piece)];
-}
-
-function plain(piece) {
-  return piece.endsWith(END) ? `${seen(piece.slice(0, -END.length))}·` : seen(piece);
 }
 
 // An accent by itself gets a circle to stand on; a piece of invisible characters is written as their numbers.
@@ -170,10 +97,6 @@ function seen(piece) {
   if (/^\p{M}/u.test(piece)) return `◌${piece}`;
   const number = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   return /^[\p{Cf}\p{Cc}]+$/u.test(piece) ? Array.from(piece, number).join(" ") : piece;
-}
-
-function endMark() {
-  return element("span", { class: "tv-end", title: `end of a word, written ${END}`, text: "·" });
 }
 
 function counted(number, noun) {
