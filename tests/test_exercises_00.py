@@ -25,10 +25,26 @@ def overflows(scores):
     return e / torch.sum(e, dim=-1, keepdim=True)
 
 
-@wrong("softmax", "The mean is taken from all scores")
+@wrong("softmax", "taken from all scores is not the largest")
 def mean_taken_off(scores):
     e = torch.exp(scores - scores.mean())
     return e / e.sum()
+
+
+@wrong("softmax", "taken from all scores is not the largest")
+def smallest_taken_off(scores):
+    e = torch.exp(scores - min(scores))
+    return e / e.sum()
+
+
+@wrong("softmax", "taken away above the fraction line only")
+def shifted_above(scores):
+    return torch.exp(scores - scores.max()) / torch.exp(scores).sum()
+
+
+@wrong("softmax", "taken away below the fraction line only")
+def shifted_below(scores):
+    return torch.exp(scores) / torch.exp(scores - scores.amax()).sum()
 
 
 @wrong("softmax", "Divide by the sum of exp(score)")

@@ -404,6 +404,18 @@ def di_copies(target):
     return inputs, inputs, mask_of(inputs)
 
 
+@wrong("decoder_inputs", "The padding needs an axis for the queries")
+def di_padding_without_an_axis(target):
+    inputs, labels = target[:, :-1], target[:, 1:]
+    return inputs, labels, (inputs != PAD) & torch.ones(inputs.size(1), inputs.size(1)).tril().bool()
+
+
+@wrong("decoder_inputs", "The padding needs an axis for the queries")
+def di_padding_without_an_axis_after(target):
+    inputs, labels = target[:, :-1], target[:, 1:]
+    return inputs, labels, torch.ones(inputs.size(1), inputs.size(1)).tril().bool() & inputs.ne(PAD)
+
+
 @wrong("decoder_inputs", "The two are swapped")
 def di_swapped(target):
     inputs, labels = target[:, 1:], target[:, :-1]
@@ -608,6 +620,12 @@ def reads_padding(layer, x, memory, src_mask, places=None):
         if not torch.allclose(layer(x, changed(memory, j), src_mask), out, atol=1e-5):
             return True
     return False
+
+
+@wrong("keeps_promises", "causal is a Tensor; expected a bool. bool(...) makes one")
+def kp_tensors(layer, x, memory, src_mask):
+    out = layer(x, memory, src_mask)
+    return (out == out).all(), (out == out).all(), (out == out).all()
 
 
 @wrong("keeps_promises", "by numbers, not by shapes")

@@ -12,7 +12,7 @@ from synthetic import code, lesson, plot, text
 from course_utils import plotting, slides
 from course_utils.notebooks import CourseError, course_root, read
 from course_utils.slides import deck, packaged, page
-from course_utils.widgets import AttentionView
+from course_utils.widgets import AttentionView, SoftmaxLab
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
 
@@ -232,6 +232,26 @@ def test_keys_in_the_attention_view_do_not_turn_the_page(lesson_deck):
     lesson_deck.evaluate("document.activeElement.blur()")
     lesson_deck.keyboard.press("Space")
     assert lesson_deck.evaluate("Reveal.getIndices()") != before
+
+
+def test_tab_stays_in_the_slide_that_is_shown(browser_page, tmp_path):
+    lab = SoftmaxLab([1.0, 2.0]).to_html()
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "## One"), code("-", "w", data={"text/html": lab}), text("slide", "## Two"),
+                      text("slide", "## Three"), code("-", "w", data={"text/html": lab})]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    for number, stops in ((0, 5), (1, 0), (2, 5), (0, 5)):
+        browser_page.evaluate(f"Reveal.slide({number}); document.activeElement.blur()")
+        reached = set()
+        for _ in range(8):
+            browser_page.keyboard.press("Tab")
+            reached.add(browser_page.evaluate("""() => {
+              const [node, slide] = [document.activeElement, Reveal.getCurrentSlide()];
+              const place = [...document.querySelectorAll("input")].indexOf(node);
+              return !node.closest(".slides") ? "outside" : slide.contains(node) ? `${node.tagName} ${place}` : "hidden";
+            }"""))
+        assert "hidden" not in reached
+        assert sum(stop.startswith("INPUT") for stop in reached) == stops
 
 
 def test_the_real_attention_view_is_large_and_answers_a_hover(browser_page, tmp_path):

@@ -35,7 +35,7 @@ class Exercise:
         returns: each returned thing's name and axes, for example ``{"weights": "B, T_q, T_k"}``.
             More than one: the function returns a tuple.
         cases: condition → maker of random arguments, ``make(generator) -> tuple``. The first condition is
-            the ordinary one; the others complete the sentence "right on ordinary inputs, but wrong …".
+            the ordinary one, mostly "on ordinary inputs"; with it they complete "right …, but wrong …".
         faults: known wrong functions, with the sentence that explains each. The first whose results
             equal the student's, up to and including the failing condition, is named.
     """
@@ -89,7 +89,7 @@ class Exercise:
 
     def _reject(self, condition: str, what: str, arguments: tuple, mine, why: str = ""):
         """Raise the verdict; `condition` is that of a special case."""
-        where = f"Right on ordinary inputs, but wrong {condition}.\n" if condition else ""
+        where = f"Right {next(iter(self.cases))}, but wrong {condition}.\n" if condition else ""
         given = ", ".join(map(_describe, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
         raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}.{why}") from cause
@@ -227,6 +227,8 @@ def _wrong_form(name: str, axes: str, mine, right) -> str:
         if isinstance(right, Tensor):
             hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
                     else " torch.tensor(...) makes one.")
+        elif isinstance(right, bool) and isinstance(mine, Tensor):
+            hint = " bool(...) makes one, of a tensor with one number."
         return (f"Wrong type: {name} is a {type(mine).__name__}; expected a {type(right).__name__}.{hint}")
     if isinstance(right, set):
         odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))

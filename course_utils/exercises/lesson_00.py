@@ -34,8 +34,12 @@ SOFTMAX = Exercise(softmax, {"weights": "n"}, {
     ("exp() of a large number is infinite, and of a small one 0; the quotient is then NaN. Take the largest score from "
      "all scores first: every exp() becomes smaller by the same factor, so the weights stay the same.",
      lambda s: s.exp() / s.exp().sum()),
-    ("The mean is taken from all scores; exp() of the largest can then still be infinite. Take the largest.",
-     lambda s: (s - s.mean()).exp() / (s - s.mean()).exp().sum()),
+    ("What is taken from all scores is not the largest (but their mean, or the smallest?); exp() of the largest can "
+     "then still be infinite. Take the largest.", lambda s: (s - s.mean()).exp() / (s - s.mean()).exp().sum()),
+    ("The largest score is taken away above the fraction line only. Take it away in both places, or the weights do not "
+     "sum to 1.", lambda s: (s - s.max()).exp() / s.exp().sum()),
+    ("The largest score is taken away below the fraction line only. Take it away in both places, or the weights do not "
+     "sum to 1.", lambda s: s.exp() / (s - s.max()).exp().sum()),
     ("These are not yet weights: divide each exp(score) by the sum of all of them.", torch.exp),
     ("The sum is there, but exp() is missing: a negative score would get a negative weight.", lambda s: s / s.sum()),
     ("Each exp(score) is divided by the largest one. Divide by their sum.", lambda s: (s - s.max()).exp()),

@@ -247,7 +247,7 @@ NORMED_WAY = ("{}: the normed x goes around the sublayer. Only the sublayer read
               "is: x + sublayer(norm(x)).")
 
 ENCODER_LAYER = Exercise(encoder_layer, {"x": "B, T, d"}, {
-    "on ordinary inputs": _layer_inputs(False),
+    "with pre_norm=False": _layer_inputs(False),
     "with pre_norm=True": _layer_inputs(True),
 }, (
     ("The norms come first, but pre_norm is False here: norm(x + sublayer(x)), after each sum. (Is pre_norm used, and "
@@ -342,6 +342,8 @@ def _target_inputs(B=None):
 
 
 KEYS_HIDDEN = "Padding is hidden as a key, in its column: mask[b, i, j] depends on inputs[b, j]."
+AXIS_MISSING = ("inputs != PAD is (B, T), a row a sentence; the causal mask is (T, T), a row a query. The padding needs "
+                "an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).")
 EOS_NEEDED = "The decoder has to learn when to say EOS."
 
 DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "mask": "B, T, T"}, {
@@ -384,6 +386,8 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
     ("The mask has no batch axis, so it cannot know where a sentence ends. Padding differs from sentence to sentence: "
      "(inputs != PAD).unsqueeze(1) is (B, 1, T); & broadcasts it with the causal (T, T).",
      _fed(mask=lambda inputs, labels: _so_far(inputs))),
+    (AXIS_MISSING, _fed(mask=lambda inputs, labels: (inputs != PAD) & _so_far(inputs))),
+    (AXIS_MISSING, _fed(mask=lambda inputs, labels: _so_far(inputs) & (inputs != PAD))),
     ("Padding is hidden, but the future is seen. Both must hold: & the causal mask.",
      _fed(mask=lambda inputs, labels: _read_words(inputs).expand(-1, inputs.size(1), -1))),
     ("Padding is hidden, but the future is seen. Both must hold: & the causal mask.",

@@ -53,6 +53,12 @@
     if (!section.children.length) section.remove();
   }
 
+  // Tab stays in the slide that is shown: views of the others cannot get the focus.
+  function wakeOne() {
+    const shown = Reveal.getCurrentSlide();
+    for (const slide of document.querySelectorAll(".slides section section")) slide.inert = slide !== shown;
+  }
+
   async function start() {
     await MathJax.startup.promise;
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
@@ -78,6 +84,8 @@
       keyboardCondition: (event) => !event.target.closest?.(".course-widget")
         || ["PageDown", "PageUp"].includes(event.key),
     });
+    Reveal.on("slidechanged", wakeOne);
+    wakeOne();
     window.deckReady = true;
   }
   start();
