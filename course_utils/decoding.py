@@ -4,7 +4,7 @@ A model offers ``encode(source) -> memory, state`` and ``decode(target, state, m
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -184,7 +184,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
 
 
 def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, max_len: int = 60,
-              pruned: int = 2, samples: Sequence[Sequence[int]] = ()) -> dict:
+              pruned: int = 2, samples: Sequence[Sequence[int]] = (), sampling: Mapping | None = None) -> dict:
     """The beam search of one sentence as a tree, for :class:`course_utils.widgets.DecodingTree`.
 
     Args:
@@ -194,14 +194,17 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         max_len: longest output in tokens.
         pruned: how many of the candidates that just missed the beam to show at each step.
         samples: further outputs to draw as paths: rows of ids, such as :func:`sample` gives.
+        sampling: how they were drawn, ``temperature``, ``top_k`` and ``top_p`` as given to :func:`sample`; only for
+            the legend. Default: not said.
 
     Returns:
-        ``{"nodes": [...], "best": id}``. A node is a dictionary: ``id`` (its place in the list), ``parent`` (an id,
-        ``None`` for the root, which is BOS), ``word``, ``log_prob`` (nats, of the path from the root), ``score``
-        (divided by the length penalty), ``step`` (number of words up to here), ``kept`` (was in the beam),
-        ``finished`` (EOS), ``greedy`` (greedy decoding comes through here), ``sampled`` (how many of the samples
-        do). Outside the beam are the pruned candidates and what greedy decoding and the samples add. ``best`` is
-        where the hypothesis with the best score ends.
+        ``{"nodes": [...], "best": id}``, and ``"sampling"`` if it was given. A node is a dictionary: ``id`` (its place
+        in the list), ``parent`` (an id, ``None`` for the root, which is BOS), ``word``, ``log_prob`` (nats, of the path
+        from the root; the model's, whatever the temperature of samples), ``score`` (divided by the length penalty),
+        ``step`` (number of words up to here), ``kept`` (was in the beam), ``finished`` (EOS), ``greedy`` (greedy
+        decoding comes through here), ``sampled`` (how many of the samples do). Outside the beam are the pruned
+        candidates and what greedy decoding and the samples add. ``best`` is where the hypothesis with the best score
+        ends.
 
     Raises:
         ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1.
@@ -255,7 +258,8 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         for ids in samples:
             for node in follow(ids):
                 node["sampled"] += 1
-    return {"nodes": nodes, "best": max(complete, key=lambda node: nodes[node]["score"])}
+    tree = {"nodes": nodes, "best": max(complete, key=lambda node: nodes[node]["score"])}
+    return tree if sampling is None else tree | {"sampling": dict(sampling)}
 
 
 def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
@@ -345,6 +349,7 @@ def _some_sentences(source: Tensor) -> None:
 
 def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
     """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
+    _at_least_one("batch_size", batch_size)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     for start in range(0, len(order), batch_size):
         yield order[start:start + batch_size]
@@ -364,7 +369,7 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
 
     Raises:
         TypeError: if a sentence is a string.
-        ValueError: if ``beam`` or ``max_len`` is below 1.
+        ValueError: if ``beam``, ``batch_size`` or ``max_len`` is below 1.
     """
     _at_least_one("beam", beam)
     if any(isinstance(sentence, str) for sentence in sentences):

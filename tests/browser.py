@@ -19,6 +19,17 @@ from course_utils.widgets.base import javascript, stylesheet
 HEARD = "<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>"
 DARK = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
 SMALLEST_CONTRAST = 4.5  # WCAG 2.1, level AA, for text of ordinary size
+# tokens, titles and texts that a page could take for markup, or take apart; each has one line
+STRANGE = (
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    "<!--<script>",
+    "'single' \"double\" `back`",
+    "&lt;b&gt; $x^2$",
+    "שלום עולם",  # from right to left
+    "👩\u200d🔬👨\u200d👩\u200d👧",  # two emoji of several, joined
+    "e\u0301 n\u0303o",  # accents of their own
+)
 
 
 # --- one widget by itself ---

@@ -32,8 +32,8 @@ def said(page):
     return page.locator(".ak-said").inner_text()
 
 
-CATS = [["cat", "0.500"], ["barks", "0.200"], ["cow", "0.00040"], ["all others", "0.300"]]
-DOGS = [["barks", "0.600"], ["cat", "0.100"], ["cow", "0.00040"], ["all others", "0.300"]]
+CATS = [["cat", "0.5000"], ["barks", "0.2000"], ["cow", "0.0004"], ["all others", "0.2996"]]
+DOGS = [["barks", "0.6000"], ["cat", "0.1000"], ["cow", "0.0004"], ["all others", "0.2996"]]
 
 
 # --- without a kernel ---
@@ -42,7 +42,7 @@ DOGS = [["barks", "0.600"], ["cat", "0.100"], ["cow", "0.00040"], ["all others",
 def test_the_last_answers_are_shown(show):
     page = show(ask(text="the cat [MASK] .", title="Masks", label="sentence"))
     assert bars(page) == CATS
-    assert said(page) == "most probable: cat 0.500"
+    assert said(page) == "most probable: cat 0.5000"
     assert page.locator(".is-title").inner_text() == "Masks"
     field = page.get_by_role("textbox", name="sentence")
     assert field.input_value() == "the cat [MASK] ."
@@ -63,7 +63,7 @@ def test_prepared_texts_answer_by_pointer_and_keys(show):
     assert buttons.all_inner_texts() == ["the cat [MASK] .", "the dog [MASK] ."]
     assert page.locator(".is-hint").inner_text() == "Choose a text. Typing another one needs the running notebook."
     buttons.nth(1).click()
-    assert (field.input_value(), bars(page), said(page)) == ("the dog [MASK] .", DOGS, "most probable: barks 0.600")
+    assert (field.input_value(), bars(page), said(page)) == ("the dog [MASK] .", DOGS, "most probable: barks 0.6000")
     assert buttons.evaluate_all("b => b.map(x => x.getAttribute('aria-pressed'))") == ["false", "true"]
     page.keyboard.press("Shift+Tab")
     for key in ("Enter", "n", "ArrowRight", "Space"):
@@ -113,8 +113,8 @@ def test_focus_is_seen_and_every_control_is_reached(show):
 def test_a_screen_reader_hears_names_and_values(show):
     heard = show(ask(title="Masks")).locator(".ask").aria_snapshot()
     for line in ('group "Masks"', 'textbox "text"', 'list "texts to choose from"',
-                 'button "the cat [MASK] ." [pressed]', 'status: "most probable: cat 0.500"', 'list "answers"',
-                 "listitem: cat 0.500", "listitem: all others 0.300"):  # fmt: skip
+                 'button "the cat [MASK] ." [pressed]', 'status: "most probable: cat 0.5000"', 'list "answers"',
+                 "listitem: cat 0.5000", "listitem: all others 0.2996"):  # fmt: skip
         assert line in heard, heard
 
 
@@ -265,13 +265,13 @@ def test_a_late_answer_is_not_shown_for_a_newer_text(show):
     for text in ("first", "second"):
         field.fill(text)
         field.press("Enter")
-        assert (said(page), bars(page)) == ("asking …", [["one", "1.000"]])
+        assert (said(page), bars(page)) == ("asking …", [["one", "1.0000"]])
         assert page.locator(".ak-bars").get_attribute("aria-busy") == "true"
     arrives = "(reply) => shown.update({...shown.state, _reply: reply})"
     page.evaluate(arrives, reply("first", ("late", 1)))
-    assert (said(page), bars(page)) == ("asking …", [["one", "1.000"]])
+    assert (said(page), bars(page)) == ("asking …", [["one", "1.0000"]])
     page.evaluate(arrives, reply("second", ("two", 0.5)))
-    assert (said(page), bars(page)) == ("most probable: two 0.500", [["two", "0.500"]])
+    assert (said(page), bars(page)) == ("most probable: two 0.5000", [["two", "0.5000"]])
     assert page.locator(".ak-bars").get_attribute("aria-busy") == "false"
     assert page.locator(".is-waiting").count() == 0
     assert page.evaluate("told") == [{"text": "first"}, {"text": "second"}]
@@ -297,7 +297,7 @@ def test_live_a_prepared_text_is_asked_again(show):
     page.get_by_role("button", name="b").click()
     assert said(page) == "asking …"
     page.evaluate("(reply) => shown.update({...shown.state, _reply: reply})", reply("b", ("new", 1)))
-    assert bars(page) == [["new", "1.000"]]
+    assert bars(page) == [["new", "1.0000"]]
 
 
 def test_a_typed_text_that_is_taken_back_needs_no_answer(show):
@@ -307,7 +307,7 @@ def test_a_typed_text_that_is_taken_back_needs_no_answer(show):
     page.keyboard.type("x")
     page.keyboard.press("Backspace")
     page.keyboard.press("Enter")
-    assert (said(page), page.locator(".is-waiting").count()) == ("most probable: one 1.000", 0)
+    assert (said(page), page.locator(".is-waiting").count()) == ("most probable: one 1.0000", 0)
 
 
 def test_update_draws_in_place_and_tells_nothing(show):
@@ -320,7 +320,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
     assert page.evaluate("field.isConnected")
     page.evaluate("shown.update({...state, label: 'question', title: 'Ask'})")
     assert page.get_by_role("textbox", name="question").input_value() == "a"
-    assert (said(page), bars(page)) == ("most probable: one 1.000", [["one", "1.000"]])
+    assert (said(page), bars(page)) == ("most probable: one 1.0000", [["one", "1.0000"]])
     assert page.evaluate("told") == []
     page.get_by_role("textbox").fill("unsent")
     assert destroyed(page, ["Enter", "a"]) == []
@@ -353,13 +353,13 @@ def test_live(jupyter, browser_page, app):
     run(page, 0)
     page.locator(".ask").wait_for(timeout=90_000)
     assert page.locator(".ask").count() == 1  # not the copy as well
-    assert bars(page) == [["length", "0.500"], ["rest", "0.500"]]
+    assert bars(page) == [["length", "0.5000"], ["rest", "0.5000"]]
 
     field = page.get_by_role("textbox", name="question")
     field.press("End")
     page.keyboard.type("bx a dd")  # a, b, x and dd would change the notebook's cells
-    page.locator(".ak-said", has_text="rest 0.889").wait_for()
-    assert bars(page) == [["rest", "0.889"], ["length", "0.111"]]
+    page.locator(".ak-said", has_text="rest 0.8889").wait_for()
+    assert bars(page) == [["rest", "0.8889"], ["length", "0.1111"]]
     assert page.locator(".jp-CodeCell").count() == 3
     told = run(page, 1).locator(".jp-OutputArea-output").inner_text().strip()
     assert told == "abbx a dd [('rest', 0.8888888888888888), ('length', 0.1111111111111111)] True abbx a dd"
@@ -376,14 +376,14 @@ def test_live(jupyter, browser_page, app):
     field.press("Enter")
     page.evaluate("""seen = []; new MutationObserver(() => seen.push(document.querySelector(".ak-said").textContent))
       .observe(document.querySelector(".ak-said"), { childList: true, characterData: true, subtree: true })""")
-    page.locator(".ak-said", has_text="rest 0.667").wait_for()
-    assert {text for text in page.evaluate("seen")} <= {"asking …", "most probable: rest 0.667"}
+    page.locator(".ak-said", has_text="rest 0.6667").wait_for()
+    assert {text for text in page.evaluate("seen")} <= {"asking …", "most probable: rest 0.6667"}
 
     page.get_by_role("button", name="1234").click()
-    page.locator(".ak-said", has_text="rest 0.750").wait_for()
+    page.locator(".ak-said", has_text="rest 0.7500").wait_for()
     assert field.input_value() == "1234"
     run(page, 2)
-    page.locator(".ak-said", has_text="rest 0.938").wait_for()
+    page.locator(".ak-said", has_text="rest 0.9375").wait_for()
     assert field.input_value() == "from Python 5678"
     assert page.outside_requests == []
     assert page.script_errors == own_errors

@@ -497,6 +497,14 @@ def test_samples_are_paths_of_the_tree():
     assert VOCAB.decode(ids_of(tree, tree["best"])) == ["a", "c"]          # samples do not change the search
 
 
+def test_a_tree_carries_how_its_samples_were_drawn():
+    settings = {"temperature": 0.8, "top_k": 5}
+    drawn = sample(LOSES, sources(["a"]), **settings, generator=torch.Generator().manual_seed(0))
+    tree = beam_tree(LOSES, sources(["a"]), VOCAB, beam=1, samples=drawn, sampling=settings)
+    assert tree["sampling"] == settings is not tree["sampling"]
+    assert "sampling" not in beam_tree(LOSES, sources(["a"]), VOCAB, beam=1, samples=drawn)
+
+
 @pytest.mark.parametrize("shape", [(2, 5), (1, 1, 5)])
 def test_a_tree_is_of_one_sentence(shape):
     with pytest.raises(ValueError, match="draws one sentence.*Of a batch, give one row"):
@@ -614,6 +622,12 @@ def test_translations_are_no_longer_than_asked_and_unknown_words_are_read():
 
 def test_no_sentences_have_no_translations():
     assert translate(Copier(), [], VOCAB, VOCAB) == []
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_no_sentences_at_a_time_are_refused(batch_size):
+    with pytest.raises(ValueError, match=f"batch_size={batch_size}; expected at least 1"):
+        translate(Copier(), SENTENCES, VOCAB, VOCAB, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("batch_size", [1, 100])

@@ -12,7 +12,7 @@ import torch
 import traitlets
 from PIL import Image
 
-from course_utils.data.text import EOS, Vocab
+from course_utils.data.text import BOS, EOS, Vocab
 from course_utils.decoding import beam_search, beam_tree, greedy, sample
 from course_utils.seq2seq import Seq2Seq
 from course_utils.widgets import DecodingTree
@@ -108,6 +108,20 @@ def test_nodes_may_come_without_samples():
     assert all(node["sampled"] == 0 for node in DecodingTree({"nodes": nodes, "best": 9}).tree["nodes"])
 
 
+@pytest.mark.parametrize(("given", "kept", "said"), [
+    ({"temperature": 0.8, "top_k": 5}, {"temperature": 0.8, "top_k": 5}, "Samples: temperature 0.8, top-k 5."),
+    ({"top_p": 0.9, "top_k": None, "temperature": 1.0}, {"temperature": 1.0, "top_p": 0.9},
+     "Samples: temperature 1, top-p 0.9."), ({}, {}, None)])
+def test_a_tree_says_how_its_samples_were_drawn(given, kept, said):
+    view = DecodingTree(tree() | {"sampling": given})
+    assert view.tree == tree() | {"sampling": kept}
+    line = view._in_words().split("\n")[0]
+    assert line.endswith(f"14 nodes. {said} Outputs by score:" if said else "14 nodes. Outputs by score:")
+    notes = [text.get_text() for text in view.figure().axes[0].texts]
+    assert f"×1, dots: sampled{said.replace('Samples', '')[:-1] if said else ''}" in notes
+    assert "Samples" not in DecodingTree({"nodes": tree()["nodes"][:3], "best": 2, "sampling": None})._in_words()
+
+
 # --- refused ---
 
 
@@ -124,6 +138,9 @@ def test_nodes_may_come_without_samples():
         (tree(n3={"parent": 3}), "node 3 has the parent 3"),
         (tree(n3={"step": 2}), "node 3 is at step 2, but the path to it has 1 words"),
         (tree(n3={"log_prob": -math.inf}), "node 3 has log_prob -inf and score .*; expected finite numbers"),
+        (tree() | {"sampling": "top_k"}, "the tree's sampling is 'top_k'; expected numbers named temperature, top_k"),
+        (tree() | {"sampling": {"top-k": 5}}, "sampling is {'top-k': 5}; expected"),
+        (tree() | {"sampling": {"top_k": "five"}}, "sampling is {'top_k': 'five'}; expected numbers"),
         (tree(n3={"score": math.nan}), "node 3 has log_prob .* and score nan"),
         ({"nodes": [{"id": 0, "parent": None}], "best": 0}, "node 0 has no word, log_prob, score, step, kept"),
     ],
@@ -178,8 +195,8 @@ def test_in_words_the_outputs_stand_by_score():
         "a tree: beam search, 4 of 4 steps, 14 nodes. Outputs by score:",
         "-0.77 (log p -1.02) b x <eos> · best",
         "-1.77 (log p -2.66) a x y <eos> · greedy",
-        "-3.45 (log p -4.61) c z <eos> · not in the beam",
-        "-3.95 (log p -4.61) c <eos> · not in the beam",
+        "-3.45 (log p -4.61) c z <eos> · sampled ×1, not in the beam",
+        "-3.95 (log p -4.61) c <eos> · sampled ×1, not in the beam",
     ]
     assert DecodingTree(tree(), step=2)._in_words().count("\n") == 1
 
@@ -273,3 +290,26 @@ def test_takes_what_beam_tree_gives():
     greedy_words = greedy_words[: greedy_words.index("<eos>") + 1] if "<eos>" in greedy_words else greedy_words
     assert sum(" ".join(greedy_words) in text and "greedy" in text for text in line) == 1
     assert max(node["sampled"] for node in view.tree["nodes"]) == 3
+
+
+@pytest.mark.parametrize(("settings", "said"), [
+    ({"temperature": 2.0}, "temperature 2"), ({"temperature": 2.0, "top_k": 2}, "temperature 2, top-k 2"),
+    ({"top_p": 0.6}, "top-p 0.6")])
+def test_samples_come_with_their_settings(settings, said):
+    """From the decoder to the legend; the same settings draw and are said."""
+    torch.manual_seed(0)
+    vocab = Vocab([list("abcde")])
+    model = Seq2Seq(len(vocab), len(vocab), 8, 8)
+    source = torch.tensor([[4, 5, 6, EOS]])
+    drawn = sample(model, source.expand(5, -1), **settings, generator=torch.Generator().manual_seed(0), max_len=4)
+    view = DecodingTree(beam_tree(model, source, vocab, beam=2, max_len=4, samples=drawn, sampling=settings))
+    assert f"Samples: {said}." in view._in_words()
+    nodes = exported(view)["_content"]["nodes"]
+    assert nodes[0]["sampled"] == 5
+    ends = [node["sampled"] for node in nodes if node["finished"] or node["step"] == 4]
+    assert sum(ends) == 5
+    if "top_k" in settings:  # every sampled word is one of the two most probable
+        memory, state = model.encode(source)
+        likely = model.decode(torch.tensor([[BOS]]), state, memory)[0][0, -1].topk(2).indices
+        first = {node["word"] for node in nodes if node["parent"] == 0 and node["sampled"]}
+        assert first <= {vocab.words[k] for k in likely}

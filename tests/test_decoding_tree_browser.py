@@ -15,6 +15,7 @@ from browser import (
     press,
     run,
     save,
+    serious,
     visit,
 )
 from nbformat.v4 import new_code_cell, new_output
@@ -115,6 +116,9 @@ def test_kept_pruned_ended_greedy_sampled_and_best_look_different(show):
     assert [i for i in range(14) if style[i][2] == "rgb(27, 127, 92)"] == [0, 2, 4, 9]
     greedy = [i for i, m in enumerate(marks) if "g" in m and i]
     assert seen(page, ".dt-node:has(.dt-greedy)") == greedy == seen(page, ".dt-edge:has(.dt-greedy-line)")
+    sampled = [i for i, m in enumerate(marks) if m.strip("kfg") and i]
+    assert seen(page, ".dt-edge:has(.dt-sampled-line)") == sampled
+    assert page.locator(".dt-sampled-line").first.evaluate("e => getComputedStyle(e).strokeDasharray") == "0px, 5px"
     assert page.locator(".dt-greedy-line").first.evaluate("e => getComputedStyle(e).strokeDasharray") != "none"
     badges = page.locator(".dt-node .dt-sampled").all_inner_texts()
     assert badges == [f"×{m.strip('kfg')}" for m in marks[1:] if m.strip("kfg")]
@@ -122,6 +126,17 @@ def test_kept_pruned_ended_greedy_sampled_and_best_look_different(show):
     assert all(word in legend for word in ("in the beam", "pruned", "ended", "greedy", "sampled"))
     assert page.locator(".dt-node.is-current").get_attribute("data-node") == "5"
     assert seen(page, ".dt-node.is-on-path") == [0, 1, 5]
+
+
+@pytest.mark.parametrize(("sampling", "said"), [
+    ({"temperature": 0.8, "top_k": 5}, "sampled: temperature 0.8, top-k 5"), ({"top_p": 0.9}, "sampled: top-p 0.9"),
+    ({}, "sampled"), (None, "sampled")])
+def test_the_legend_says_how_samples_were_drawn(show, sampling, said):
+    page = show(DecodingTree(tree() | {"sampling": sampling}))
+    assert page.locator(".dt-legend .dt-sample").last.inner_text().split("×2")[1].strip() == said
+    nodes = [node | {"sampled": 0} for node in tree()["nodes"]]
+    page = show(DecodingTree({"nodes": nodes, "best": 9, "sampling": sampling}))
+    assert "sampled" not in page.locator(".dt-legend").inner_text()
 
 
 def test_the_legend_names_only_what_is_there(show):
@@ -137,7 +152,7 @@ def test_readout_explains_the_numbers(show):
     assert page.locator(".dt-path").text_content() == "<bos> a x"
     log_p, score = signed(LOG_P[5]), signed(SCORE[5])
     assert page.locator(".dt-facts").inner_text() == (
-        f"p = 0.400 · log p = {signed(LOG_P[1])} + log 0.400 = {log_p} · score = {log_p} / 1.17 = {score} · "
+        f"p = 0.4000 · log p = {signed(LOG_P[1])} + log 0.4000 = {log_p} · score = {log_p} / 1.17 = {score} · "
         "in the beam · greedy")
     assert page.locator(".dt-stage").get_attribute("aria-label").startswith("step 4 of 4. <bos> a x. p = 0.400")
     page.locator(".dt-node[data-node='11']").hover()
@@ -356,11 +371,20 @@ def test_without_scripts_there_is_a_picture(show, open_page):
     assert "b x <eos> · best" in picture.get_attribute("alt")
 
 
-def test_paper_keeps_the_outputs(show):
-    page = show(DecodingTree(tree()))
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("step", [1, 4])
+def test_axe_finds_nothing_serious(show, step, dark):
+    shown = DecodingTree(tree() | {"sampling": {"top_k": 5}}, step=step, title="A tree")
+    page = show("<title>tree</title>", DARK * dark, "<main><h1>tree</h1>", shown, "</main>")
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    assert serious(page, ".decoding-tree") == []
+
+
+def test_on_paper_everything_is_seen(show):
+    page = show(DecodingTree(bushy(3, 9)))
     page.emulate_media(media="print")
-    assert page.locator(".dt-output").first.is_visible()
-    assert not page.get_by_role("button", name="next step").is_visible()
+    for part in (".dt-stage", ".dt-outputs"):
+        assert page.locator(part).evaluate("e => e.scrollHeight <= e.clientHeight")
 
 
 def test_in_a_deck_keys_stay_in_the_tree(browser_page, tmp_path):

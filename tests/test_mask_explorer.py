@@ -102,6 +102,10 @@ def test_the_last_query_and_the_first_key_are_selected_first():
     assert repr(view) == "MaskExplorer('causal', length=16, window=3, stride=4)"
 
 
+def test_a_pair_is_selected_from_the_start():
+    assert MaskExplorer("strided", 20, cell=(3, 19)).cell == (3, 19)
+
+
 def test_traits_are_two_way_and_the_cell_stays_inside():
     view, seen = MaskExplorer(length=20), []
     view.observe(lambda change: seen.append((change.name, change.new)), ["pattern", "length", "cell"])
@@ -128,9 +132,8 @@ def test_values_that_do_not_exist(name, value, message):
     with pytest.raises(traitlets.TraitError, match=message):
         view.set_trait(name, value)
     assert (view.pattern, view.length, view.cell) == ("causal", 16, (15, 0))
-    if name != "cell":
-        with pytest.raises(traitlets.TraitError, match=message):
-            MaskExplorer(**{name: value})
+    with pytest.raises(traitlets.TraitError, match=message):
+        MaskExplorer(**{name: value})
 
 
 # --- what an output holds ---

@@ -20,7 +20,7 @@ LEARNED = np.random.default_rng(3).normal(size=(10, 6)).astype(np.float32)
 
 
 def explorer(kind="sinusoidal", **changes):
-    return PositionExplorer(kind, **{"length": 10, "d_model": 6, "pair": (2, 7), "learned": LEARNED, **changes})
+    return PositionExplorer(kind, **{"length": 10, "d_model": 6, "cell": (2, 7), "learned": LEARNED, **changes})
 
 
 # --- the numbers ---
@@ -98,28 +98,55 @@ def test_of_learned_rows_the_place_counts_too():
 
 def test_what_is_shown_first():
     view = PositionExplorer()
-    assert (view.kind, view.length, view.d_model, view.pair, view.title) == ("sinusoidal", 64, 64, (20, 28), "")
-    assert repr(view) == "PositionExplorer('sinusoidal', length=64, d_model=64, pair=(20, 28))"
-    assert PositionExplorer(length=2).pair == (0, 1)
-    assert PositionExplorer(length=40).pair == (13, 20)
+    assert (view.kind, view.length, view.d_model, view.cell, view.title) == ("sinusoidal", 64, 64, (20, 28), "")
+    assert repr(view) == "PositionExplorer('sinusoidal', length=64, d_model=64, cell=(20, 28))"
+    assert PositionExplorer(length=2).cell == (0, 1)
+    assert PositionExplorer(length=40).cell == (13, 20)
 
 
 def test_sizes_come_from_the_learned_matrix():
     view = PositionExplorer("learned", learned=torch.ones(30, 8, dtype=torch.bfloat16, requires_grad=True))
-    assert (view.length, view.d_model, view.pair) == (30, 8, (10, 15))
+    assert (view.length, view.d_model, view.cell) == (30, 8, (10, 15))
     assert (view.products == 8).all()
 
 
-def test_kind_and_pair_are_two_way():
+def test_kind_and_cell_are_two_way():
     view, seen = explorer(), []
-    view.observe(lambda change: seen.append((change.name, change.new)), ["kind", "pair"])
-    view.pair = (9, 0)
+    view.observe(lambda change: seen.append((change.name, change.new)), ["kind", "cell"])
+    view.cell = (9, 0)
     view.kind = "alibi"
-    assert view.products[view.pair] == -9 / 16
-    view.set_state({"pair": [1, 2], "kind": "rotary"})
-    assert (view.kind, view.pair) == ("rotary", (1, 2))
-    assert seen[:2] == [("pair", (9, 0)), ("kind", "alibi")]
-    assert sorted(seen[2:]) == [("kind", "rotary"), ("pair", (1, 2))]
+    assert view.products[view.cell] == -9 / 16
+    view.set_state({"cell": [1, 2], "kind": "rotary"})
+    assert (view.kind, view.cell) == ("rotary", (1, 2))
+    assert seen[:2] == [("cell", (9, 0)), ("kind", "alibi")]
+    assert sorted(seen[2:]) == [("cell", (1, 2)), ("kind", "rotary")]
+
+
+def test_sizes_are_replaced_in_place_and_the_selection_stays(monkeypatch):
+    view, sent = explorer(), []
+    monkeypatch.setattr(view, "send_state", lambda key=None: sent.append({key} if isinstance(key, str) else set(key)))
+    view.learned = np.ones((12, 4))
+    assert (view.length, view.d_model, view.cell) == (12, 4, (2, 7))
+    np.testing.assert_array_equal(view.learned, np.ones((12, 4), "f4"))
+    view.learned = None
+    assert (view.length, view.d_model, view.learned) == (12, 4, None)
+    view.length = 5
+    assert (view.products.shape, view.cell) == ((5, 5), (2, 4))  # key 7 is gone
+    view.d_model = 32
+    assert (view.encoding.shape, view.cell) == ((5, 32), (2, 4))
+    assert sent == [{"_sizes", "_learned"}, {"_learned"}, {"_sizes", "cell"}, {"_sizes"}]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("length", 1, "length is 1; expected 2 to 512"), ("d_model", 7, "d_model is 7; expected an even number"),
+    ("length", 9, r"length is 9, but learned has shape \(10, 6\); make length 10, or give another learned"),
+    ("learned", LEARNED[0], "learned has 1 axes"), ("learned", None, "but kind is 'learned'; choose another kind")])
+def test_bad_sizes_change_nothing(name, value, message):
+    view = explorer("learned") if "learned" in message else PositionExplorer()
+    before = view.length, view.d_model, view.cell
+    with pytest.raises(ValueError, match=message):
+        setattr(view, name, value)
+    assert (view.length, view.d_model, view.cell) == before
 
 
 def test_the_caller_keeps_the_matrix():
@@ -137,8 +164,8 @@ def test_the_caller_keeps_the_matrix():
     ({"d_model": 7}, "d_model is 7; expected an even number from 2 to 1024"), ({"d_model": 0}, "d_model is 0"),
     ({"d_model": 1026}, "d_model is 1026"),
     ({"learned": LEARNED[0]}, r"learned has 1 axes, shape \(6,\); expected \[length, d_model\]"),
-    ({"learned": LEARNED, "length": 12}, r"length is 12, but learned has shape \(10, 6\); leave length out"),
-    ({"learned": LEARNED, "d_model": 4}, r"d_model is 4, but learned has shape \(10, 6\).*or make it 6"),
+    ({"learned": LEARNED, "length": 12}, r"length is 12, but learned has shape \(10, 6\); make length 10, or give"),
+    ({"learned": LEARNED, "d_model": 4}, r"d_model is 4, but learned has shape \(10, 6\); make d_model 6"),
     ({"learned": LEARNED * np.nan}, "learned holds nan"), ({"learned": "matrix"}, "learned cannot be read"),
     ({"learned": LEARNED[:, :5]}, "d_model is 5")])
 def test_bad_sizes_say_what_is_wrong(given, message):
@@ -149,15 +176,15 @@ def test_bad_sizes_say_what_is_wrong(given, message):
 @pytest.mark.parametrize(("changes", "message"), [
     ({"kind": "relative"}, "kind is 'relative'; expected one of sinusoidal, learned, rotary, alibi"),
     ({"kind": "learned", "learned": None}, "kind is 'learned', but there is no matrix; give one as learned="),
-    ({"pair": (10, 0)}, "the pair's query is 10, but there are 10: 0 to 9"),
-    ({"pair": (0, -1)}, "the pair's key is -1, but there are 10")])
+    ({"cell": (10, 0)}, r"cell\[0\] \(query\) is 10, but there are 10: 0 to 9"),
+    ({"cell": (0, -1)}, r"cell\[1\] \(key\) is -1, but there are 10")])
 def test_what_does_not_exist(changes, message):
     with pytest.raises(traitlets.TraitError, match=message):
         explorer(**changes)
     view = explorer(learned=changes.get("learned", LEARNED))
     with pytest.raises(traitlets.TraitError, match=message):
         view.set_trait(*next(iter(changes.items())))
-    assert (view.kind, view.pair) == ("sinusoidal", (2, 7))
+    assert (view.kind, view.cell) == ("sinusoidal", (2, 7))
 
 
 # --- what an output holds ---
@@ -171,10 +198,10 @@ def exported(view):
 
 def test_export_holds_what_is_shown():
     state = exported(explorer("rotary", title="Where?"))
-    assert (state["kind"], state["pair"], state["title"], state["_sizes"]) == ("rotary", [2, 7], "Where?", [10, 6])
+    assert (state["kind"], state["cell"], state["title"], state["_sizes"]) == ("rotary", [2, 7], "Where?", [10, 6])
     sent = np.frombuffer(base64.b64decode(state["_learned"]["float32"]), "<f4").reshape(10, 6)
     np.testing.assert_array_equal(sent, LEARNED)
-    assert explorer().to_html() == explorer().to_html() != explorer(pair=(2, 8)).to_html()
+    assert explorer().to_html() == explorer().to_html() != explorer(cell=(2, 8)).to_html()
     assert exported(PositionExplorer())["_learned"] == {"float32": ""}
 
 
@@ -204,7 +231,7 @@ def test_the_still_picture_and_the_figure_show_the_kind(kind):
     x, y = next(line for line in axes[2].lines if len(line.get_xdata()) == 10).get_data()
     np.testing.assert_array_equal(x, np.arange(10) - 2)
     np.testing.assert_array_equal(y, view.products[2])
-    other = Image.open(io.BytesIO(explorer(kind, pair=(8, 1))._still())).convert("RGB")
+    other = Image.open(io.BytesIO(explorer(kind, cell=(8, 1))._still())).convert("RGB")
     assert picture.tobytes() != other.tobytes()
 
 

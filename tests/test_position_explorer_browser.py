@@ -28,8 +28,8 @@ KINDS = ["sinusoidal", "learned", "rotary", "alibi"]
 CIVIDIS = (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(int)
 
 
-def pair(page):
-    return tuple(map(int, page.locator(".pe-readout").first.get_attribute("data-pair").split(",")))
+def cell(page):
+    return tuple(map(int, page.locator(".pe-readout").first.get_attribute("data-cell").split(",")))
 
 
 def readout(page):
@@ -37,9 +37,9 @@ def readout(page):
 
 
 def number(value):
-    """Three decimals as JavaScript rounds them: of two that are equally near, the larger."""
-    rounded = Decimal(float(value)).quantize(Decimal("0.001"), ROUND_HALF_UP)
-    return f"{rounded:.3f}".replace("-0.000", "0.000").replace("-", "−")
+    """Four decimals as JavaScript rounds them: of two that are equally near, the larger."""
+    rounded = Decimal(float(value)).quantize(Decimal("0.0001"), ROUND_HALF_UP)
+    return f"{rounded:.4f}".replace("-0.0000", "0.0000").replace("-", "−")
 
 
 def pixels(page, panel):
@@ -61,7 +61,7 @@ def colours(values):
 def test_javascript_computes_what_python_does(show, kind):
     page = show("<main></main>")
     page.add_script_tag(content=javascript("position_explorer"))
-    for view in (explorer(kind), *([] if kind == "learned" else [PositionExplorer(kind, 40, 32, pair=(0, 1))])):
+    for view in (explorer(kind), *([] if kind == "learned" else [PositionExplorer(kind, 40, 32, cell=(0, 1))])):
         given = [kind, view.length, view.d_model, LEARNED.astype(float).ravel().tolist()]
         found = page.evaluate("(given) => [[...encodingOf(...given).values], [...productsOf(...given)]]", given)
         np.testing.assert_allclose(np.reshape(found[0], view.encoding.shape), view.encoding, atol=1e-9)
@@ -130,12 +130,12 @@ def test_pointing_chooses_a_pair_or_a_distance(show):
     page = show(view)
     box = page.locator(".pe-matrix .pe-board").bounding_box()
     page.mouse.move(box["x"] + 3.5 * box["width"] / 10, box["y"] + 8.5 * box["height"] / 10)
-    assert pair(page) == (8, 3)
+    assert cell(page) == (8, 3)
     assert f"product {number(view.products[8, 3])} " in readout(page)
     box = page.locator(".pe-plot .pe-board").bounding_box()
     for distance, key in ((-6, 2), (1, 9), (5, 9), (-9, 0)):
         page.mouse.move(box["x"] + (distance + 9.5) * box["width"] / 19, box["y"] + 40)
-        assert pair(page) == (8, key)
+        assert cell(page) == (8, key)
 
 
 def test_keys(show):
@@ -147,7 +147,7 @@ def test_keys(show):
         ("ArrowDown", (1, 6)), ("Home", (1, 0)), ("End", (1, 9)),
     ]:  # fmt: skip
         page.keyboard.press(key)
-        assert pair(page) == chosen, key
+        assert cell(page) == chosen, key
     page.keyboard.press("n")  # means nothing here, and must not turn a slide
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement === document.body")
@@ -170,7 +170,7 @@ def test_focus_is_seen_every_control_is_reached_and_kinds_are_chosen(show):
     view.kind = "alibi"
     np.testing.assert_allclose(pixels(page, "matrix"), colours(view.products), atol=4)
     page.keyboard.press("ArrowLeft")  # keys also work from a button
-    assert pair(page) == (2, 6)
+    assert cell(page) == (2, 6)
     pressed = page.locator(".pe-kinds button").evaluate_all("b => b.map((e) => e.getAttribute('aria-pressed'))")
     assert pressed == ["false", "false", "false", "true"]
 
@@ -205,7 +205,7 @@ def test_the_paper_stays_light_and_every_text_can_be_read(show):
 @pytest.mark.parametrize(("length", "ends"), [(2, (0, 1)), (64, (0, 63)), (512, (511, 511)), (512, (0, 511))])
 def test_fits_a_slide_and_keeps_its_size(show, length, ends):
     learned = np.random.default_rng(0).normal(size=(length, 4)) * 1e-2
-    page = show(explorer(length=length, d_model=4, pair=ends, learned=learned, title="Where is a word?"))
+    page = show(explorer(length=length, d_model=4, cell=ends, learned=learned, title="Where is a word?"))
     root = page.locator(".position-explorer")
     size = root.bounding_box()
     assert size["width"] <= 1100
@@ -241,7 +241,7 @@ def test_hidden_at_first_and_scaled_as_in_a_slide_show(show):
     page.evaluate("document.querySelector('section').style.display = 'block'")
     box = page.locator(".pe-matrix .pe-board").bounding_box()
     page.mouse.move(box["x"] + 0.05 * box["width"], box["y"] + 0.95 * box["height"])
-    assert pair(page) == (9, 0)
+    assert cell(page) == (9, 0)
 
 
 def test_a_strange_title_is_text(show, browser_page):
@@ -256,8 +256,8 @@ def test_a_strange_title_is_text(show, browser_page):
 def test_several_on_a_page_are_strangers(show):
     page = show(explorer(), explorer(), explorer("alibi"))
     page.locator(".pe-stage").nth(1).press("End")
-    pairs = page.locator(".pe-readout").evaluate_all("nodes => nodes.map((node) => node.dataset.pair)")
-    assert pairs == ["2,7", "2,9", "2,7"]
+    cells = page.locator(".pe-readout").evaluate_all("nodes => nodes.map((node) => node.dataset.cell)")
+    assert cells == ["2,7", "2,9", "2,7"]
     assert page.evaluate("[typeof PositionExplorer, typeof CourseWidget]") == ["undefined"] * 2
 
 
@@ -270,7 +270,7 @@ def test_without_scripts_there_is_a_picture(show, open_page):
 
 def test_the_largest_answers_a_key_within_50_ms(show):
     learned = np.random.default_rng(0).normal(size=(512, 8))
-    page = show(explorer("learned", length=512, d_model=8, learned=learned, pair=(100, 200)))
+    page = show(explorer("learned", length=512, d_model=8, learned=learned, cell=(100, 200)))
     assert milliseconds(page, press(".pe-stage", "k % 2 ? 'ArrowDown' : 'ArrowUp'")) < 50
 
 
@@ -284,7 +284,7 @@ def test_in_a_deck_keys_stay_in_the_explorer(browser_page, tmp_path):
     browser_page.locator(".pe-stage").focus()
     for key in ("ArrowRight", "ArrowDown", "Space", "n", "]"):
         browser_page.keyboard.press(key)
-    assert pair(browser_page) == (4, 9)
+    assert cell(browser_page) == (4, 9)
     assert browser_page.evaluate("Reveal.getIndices().h") == 1
     browser_page.keyboard.press("PageDown")
     assert browser_page.evaluate("Reveal.getIndices().h") == 2
@@ -294,17 +294,17 @@ def test_in_a_deck_keys_stay_in_the_explorer(browser_page, tmp_path):
 
 def test_the_javascript_by_itself(show):
     page = mounted(show, "PositionExplorer", "position_explorer", explorer()._export_state())
-    page.evaluate("board = document.querySelector('.pe-board'); shown.update({...state, kind: 'rotary', pair: [0, 4]})")
-    assert pair(page) == (0, 4)
+    page.evaluate("board = document.querySelector('.pe-board'); shown.update({...state, kind: 'rotary', cell: [0, 4]})")
+    assert cell(page) == (0, 4)
     np.testing.assert_allclose(pixels(page, "matrix"), colours(explorer("rotary").products), atol=4)
     assert page.evaluate("board.isConnected")
-    page.evaluate("shown.update({...state, _sizes: [4, 2], _learned: {float32: ''}, pair: [3, 0]})")
+    page.evaluate("shown.update({...state, _sizes: [4, 2], _learned: {float32: ''}, cell: [3, 0]})")
     assert pixels(page, "matrix").shape == (4, 4, 3)
     assert page.locator(".position-explorer").count() == 1
     assert page.evaluate("told") == []
     page.locator(".pe-stage").press("ArrowRight")
     page.get_by_role("button", name="ALiBi").click()
-    assert page.evaluate("told") == [{"pair": [3, 1]}, {"kind": "alibi"}]
+    assert page.evaluate("told") == [{"cell": [3, 1]}, {"kind": "alibi"}]
     assert destroyed(page, ["ArrowRight", "["]) == []
 
 
@@ -312,12 +312,14 @@ LIVE_CELLS = [
     "import numpy as np\n"
     "from course_utils.widgets import PositionExplorer\n"
     "learned = np.random.default_rng(3).normal(size=(10, 6))\n"
-    "view = PositionExplorer(pair=(2, 7), learned=learned)\n"
+    "view = PositionExplorer(cell=(2, 7), learned=learned)\n"
     "moves = []\n"
-    "view.observe(lambda change: moves.append(change.new), 'pair')\n"
+    "view.observe(lambda change: moves.append(change.new), 'cell')\n"
     "display(view, PositionExplorer('alibi', length=12))",
-    "print(view.kind, view.pair, moves[-1])",
-    "view.kind, view.pair = 'learned', (9, 0)",
+    "print(view.kind, view.cell, moves[-1])",
+    "view.kind, view.cell = 'learned', (9, 0)",
+    "view.learned = learned[:8, :4]\nprint(view.length, view.d_model, view.cell)",
+    "view.kind = 'rotary'\nview.learned = None\nview.length = 30\nview.d_model = 16",
 ]
 
 
@@ -334,16 +336,24 @@ def test_live(jupyter, browser_page, app):
     for key in ("ArrowUp", "ArrowRight", "a", "b", "]"):  # a and b would add cells
         page.keyboard.press(key)
     page.get_by_role("button", name="Rotary").first.click()
-    assert pair(page) == (2, 9)
-    assert page.locator(".jp-CodeCell").count() == 3
+    assert cell(page) == (2, 9)
+    assert page.locator(".jp-CodeCell").count() == 5
     page.wait_for_timeout(500)
     told = run(page, 1).locator(".jp-OutputArea-output")
     assert told.inner_text().strip() == "rotary (2, 9) (2, 9)"
 
     run(page, 2)
-    page.locator(".pe-readout[data-pair='9,0']").wait_for()
+    page.locator(".pe-readout[data-cell='9,0']").wait_for()
     learned = LEARNED.astype(float)
     assert f"product {number(learned[9] @ learned[0])} " in readout(page)
     np.testing.assert_allclose(pixels(page.locator(".position-explorer").first, "encoding"), colours(learned), atol=4)
+    assert run(page, 3).locator(".jp-OutputArea-output").inner_text().strip() == "8 4 (7, 0)"
+    page.locator(".pe-readout[data-cell='7,0']").wait_for()
+    first = page.locator(".position-explorer").first
+    np.testing.assert_allclose(pixels(first, "encoding"), colours(learned[:8, :4]), atol=4)
+    run(page, 4)
+    first.locator(".pe-about", has_text="30 positions, d_model 16").wait_for()
+    assert first.locator(".pe-kinds button").count() == 3
+    np.testing.assert_allclose(pixels(first, "matrix"), colours(PositionExplorer("rotary", 30, 16).products), atol=4)
     assert page.outside_requests == []
     assert page.script_errors == own_errors

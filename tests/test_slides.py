@@ -248,7 +248,8 @@ def test_tab_stays_in_the_slide_that_is_shown(browser_page, tmp_path):
             reached.add(browser_page.evaluate("""() => {
               const [node, slide] = [document.activeElement, Reveal.getCurrentSlide()];
               const place = [...document.querySelectorAll("input")].indexOf(node);
-              return !node.closest(".slides") ? "outside" : slide.contains(node) ? `${node.tagName} ${place}` : "hidden";
+              if (!node.closest(".slides")) return "outside";
+              return slide.contains(node) ? `${node.tagName} ${place}` : "hidden";
             }"""))
         assert "hidden" not in reached
         assert sum(stop.startswith("INPUT") for stop in reached) == stops

@@ -97,9 +97,12 @@ def test_traits_are_two_way_and_observed():
     assert lab.entropy == pytest.approx(2)
 
 
-@pytest.mark.parametrize("scores", [[], [0.0] * 11, torch.zeros(2, 2), torch.tensor(1.0), 2.0])
-def test_scores_that_are_not_one_query(scores):
-    with pytest.raises(ValueError, match="expected one to 10 numbers, those of one query"):
+@pytest.mark.parametrize(("scores", "said"), [
+    ([], r"have shape \(0,\)"), ([0.0] * 11, r"have shape \(11,\)"), (torch.zeros(3, 4), r"have shape \(3, 4\)"),
+    (np.ones((1, 2, 2)).tolist(), r"have shape \(1, 2, 2\)"), (torch.tensor(1.0), r"have shape \(\)"),
+    (2.0, r"have shape \(\)"), ([[1.0], [1.0, 2.0]], r"are \[\[1.0\], \[1.0, 2.0\]\], with rows of different")])
+def test_scores_that_are_not_one_query(scores, said):
+    with pytest.raises(ValueError, match=f"^scores {said}.*expected one to 10 numbers, those of one query"):
         SoftmaxLab(scores)
 
 

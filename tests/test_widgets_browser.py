@@ -1,6 +1,7 @@
 """The quiz and the tokenizer view in a real browser: exported pages, a deck, JupyterLab and Notebook, no network."""
 
 import random
+import unicodedata
 
 import pytest
 from browser import (
@@ -9,17 +10,22 @@ from browser import (
     SMALLEST_CONTRAST,
     contrasts,
     destroyed,
+    milliseconds,
     mounted,
     open_live,
     open_slides,
+    press,
     run,
     save,
     serious,
     visit,
 )
+from browser import STRANGE as STRANGE_TEXTS
 from nbformat.v4 import new_code_cell, new_output
 from test_slides import OUTSIDE
 
+from course_utils import bert
+from course_utils.data.wordpiece import SPECIALS, WordPiece
 from course_utils.widgets import Question, Quiz, TokenizerView
 from course_utils.widgets.tokenizer_view import END, _segment
 
@@ -329,7 +335,7 @@ def cases():
 
 
 def test_javascript_and_python_take_the_same_steps(show):
-    page = mounted(show, "TokenizerView", "tokenizer_view", {"_merges": "", "text": "", "step": 0, "title": ""})
+    page = mounted(show, "TokenizerView", "tokenizer_view", TokenizerView("", [])._export_state())
     ask = """([text, lines]) => {
       const ranks = new Map(lines.map((line, rank) => [line, rank])), { used } = segment(text, ranks), found = [];
       for (let step = 0; step <= used.length; step++) {
@@ -366,6 +372,148 @@ def test_strange_pieces_are_seen_and_are_text(show, browser_page):
     assert alarms == []
 
 
+# --- WordPiece ---
+
+PIECES = WordPiece([*SPECIALS, "low", "lo", "l", "##w", "##e", "##er", "##est", "e", "un", "x"])
+
+
+def tried(page):
+    """The beginnings that the step has tried: those that are too long, and the piece."""
+    return [page.locator(f".tv-tried.{name}").all_text_contents() for name in ("is-too-long", "is-taken")]
+
+
+def test_a_step_takes_the_longest_piece_that_begins_the_rest(show):
+    view = TokenizerView.wordpiece("Lowest unlo", PIECES, title="WordPiece")
+    page = show(HEARD, view)
+    assert pieces(page) == [["low", "##est"], ["[UNK]"]]
+    assert readout(page) == "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK]."
+    assert tried(page) == [["##lo", "##l"], ["[UNK]"]]
+    page.locator(".tv-stage").focus()
+    for key, step, rest, said, longer in [
+        ("Home", 0, ["lowest", "unlo"], "0 pieces. The words are whole. Nothing is taken yet.", []),
+        ("ArrowRight", 1, ["##est", "unlo"],
+         "1 piece. The longest piece that begins lowest is low: 3 longer beginnings are no piece.",
+         ["lowest", "lowes", "lowe"]),
+        ("ArrowRight", 2, ["unlo"], "2 pieces. ##est is a piece as it is.", []),
+        ("ArrowRight", 3, [], "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK].", ["##lo", "##l"]),
+        ("ArrowRight", 3, [], "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK].", ["##lo", "##l"]),
+        ("ArrowLeft", 2, ["unlo"], "2 pieces. ##est is a piece as it is.", []),
+        ("End", 3, [], "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK].", ["##lo", "##l"]),
+    ]:  # fmt: skip
+        page.keyboard.press(key)
+        view.step = step
+        assert [piece for word in pieces(page) for piece in word] == list(view.pieces), key
+        assert page.locator(".tv-rest").all_text_contents() == rest
+        assert readout(page) == said
+        assert tried(page)[0] == longer
+        assert page.locator(".tv-count").inner_text() == f"step {step} of 3"
+        assert page.locator(".tv-piece.is-merged").all_text_contents() == list(view.pieces[-1:])
+    for name, step in [("words", 0), ("next piece", 1), ("all pieces", 3), ("one piece back", 2)]:
+        page.get_by_role("button", name=name).click()
+        assert page.locator(".tv-count").inner_text() == f"step {step} of 3", name
+    assert page.get_by_role("slider", name="pieces taken").get_attribute("aria-valuetext") == "2 of 3"
+    assert "## inside a word" in page.locator(".is-hint").inner_text()
+    page.keyboard.press("Escape")
+    assert page.evaluate("heard") == []
+
+
+def test_typing_cuts_without_a_kernel(show):
+    page = show(HEARD, TokenizerView.wordpiece("", PIECES))
+    assert readout(page) == "0 pieces"
+    field = page.get_by_role("textbox", name="text to split")
+    field.press("End")
+    page.keyboard.type("LÓWest [MASK]x")
+    assert pieces(page) == [["low", "##est"], ["[MASK]"], ["x"]]
+    assert page.locator(".tv-count").inner_text() == "step 4 of 4"
+    field.fill("l" * 101)
+    assert readout(page) == "1 piece. A word of more than 100 letters becomes [UNK]."
+    assert page.evaluate("heard") == []
+
+
+def random_texts(vocab):
+    """Texts of pieces, in part torn or put together anew, of blanks, marks and letters that are in no piece."""
+    shuffled = random.Random(2)
+    odd = ["☃", "É", "é", "e\u0301", "ß", "İ", "ΑΣ", "\u00ad", "\u200d", "\ufffd", "東京", "שלום", "👩\u200d🔬", "한국",
+           "[MASK]", "[UNK]", "[sep]", "#", "$", "`", "«", "¿", "\t", "\n", "\u00a0", "\u3000", "\x85", "x" * 101]
+    for _ in range(400):
+        parts = []
+        for _ in range(shuffled.randrange(1, 12)):
+            piece = shuffled.choice(vocab).removeprefix("##")
+            parts.append(shuffled.choice([piece, piece.title(), piece[1:], shuffled.choice(odd), " ", " "]))
+        yield "".join(parts)[:400]
+    letters = [chr(k) for first, last in [(32, 0x24f), (0x300, 0x530), (0x5d0, 0x5ea), (0x600, 0x700), (0x900, 0x97f),
+                                          (0x1e00, 0x2070), (0x3040, 0x30ff)] for k in range(first, last)]  # fmt: skip
+    letters = [letter for letter in letters if unicodedata.category(letter) != "Cn"]
+    for _ in range(400):
+        yield "".join(shuffled.choices(letters, k=12))
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_javascript_cuts_as_python_does(show, lowercase):
+    vocab = bert.load()[1].vocab
+    tokenizer = WordPiece(vocab, lowercase=lowercase)
+    page = mounted(show, "TokenizerView", "tokenizer_view", TokenizerView.wordpiece("", tokenizer)._export_state())
+    texts = list(random_texts(vocab))
+    found = page.evaluate("""(texts) => texts.map((text) => {
+      const count = shown.way.read(text);
+      return shown.way.steps.map(({ piece }) => piece).slice(0, count);
+    })""", texts)
+    for text, cut in zip(texts, found, strict=True):
+        assert cut == tokenizer.tokenize(text), text
+    assert sum("[UNK]" in cut for cut in found) > 50
+    assert sum(any(piece.startswith("##") for piece in cut) for cut in found) > 100
+
+
+@pytest.mark.parametrize("way", ["bpe", "wordpiece"])
+def test_strange_texts_are_text_in_both_ways(show, browser_page, way):
+    alarms = []
+    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+    parts = sorted({part for text in STRANGE_TEXTS for part in text.lower().split()})
+    known = WordPiece([*SPECIALS, *parts, *{f"##{letter}" for part in parts for letter in part}, *set("".join(parts))])
+    make = {"bpe": lambda text: TokenizerView(text, [("<", "s"), ("<s", "c")], title=STRANGE_TEXTS[1]),
+            "wordpiece": lambda text: TokenizerView.wordpiece(text, known, title=STRANGE_TEXTS[1])}[way]  # fmt: skip
+    page = show(make(""))
+    field = page.get_by_role("textbox")
+    assert page.locator(".is-title").text_content() == STRANGE_TEXTS[1]
+    for text in STRANGE_TEXTS:
+        field.fill(text)
+        view = make(text)
+        shown = page.locator(".tv-piece").all_text_contents()
+        assert len(shown) == len(view.pieces)
+        plain = [piece.replace("◌", "").replace("·", END) for piece in shown]
+        assert [piece for piece in plain if "U+" not in piece] == [
+            piece for piece, mark in zip(view.pieces, plain, strict=True) if "U+" not in mark]
+        page.locator(".tv-stage").press("Home")
+    assert page.locator(".tokenizer-view :is(img, script)").count() == 0
+    assert alarms == []
+
+
+def test_wordpiece_for_everyone(show):
+    view = TokenizerView.wordpiece("lowestest", PIECES)
+    page = show("<title>pieces</title>", DARK, "<main><h1>pieces</h1>", view, "</main>")
+    page.emulate_media(color_scheme="dark")
+    assert pieces(page) == [["low", "##est", "##est"]]
+    page.get_by_role("button", name="one piece back").click()
+    assert serious(page, ".tokenizer-view") == []
+    found = contrasts(page, ".tokenizer-view")
+    assert len(found) > 10
+    assert [c for c in found if c[0] < SMALLEST_CONTRAST] == []
+    tree = page.locator(".tokenizer-view").aria_snapshot()
+    for line in ('slider "pieces taken": "2"', 'group "2 pieces: low ##est"', 'button "next piece"',
+                 'list "beginnings of the rest, the longest first"'):  # fmt: skip
+        assert line in tree, tree
+    box = page.locator(".tokenizer-view").bounding_box()
+    assert box["height"] <= 520
+    page.get_by_role("textbox").fill("the slowest newcomer lows wildly " * 12)
+    assert page.locator(".tokenizer-view").bounding_box() == box
+
+
+def test_wordpiece_answers_within_a_frame(show):
+    page = mounted(show, "TokenizerView", "tokenizer_view", TokenizerView.wordpiece("a" * 400, PIECES)._export_state())
+    page.evaluate("shown.update({...state, text: 'lowest '.repeat(57), step: 114})")
+    assert milliseconds(page, press(".tv-stage", "k % 2 ? 'ArrowLeft' : 'ArrowRight'")) < 16
+
+
 def test_a_screen_reader_hears_pieces_and_step(show):
     page = show(TokenizerView("lower", MERGES, step=3))
     tree = page.locator(".tokenizer-view").aria_snapshot()
@@ -398,7 +546,7 @@ def test_without_scripts_there_is_a_picture(show, open_page):
 
 
 def test_update_draws_in_place_and_tells_nothing(show):
-    state = {"_merges": "\n".join(map(" ".join, MERGES)), "text": "low", "step": 1, "title": ""}
+    state = TokenizerView("low", MERGES, step=1)._export_state()
     page = mounted(show, "TokenizerView", "tokenizer_view", state)
     assert pieces(page) == [["lo", "w</w>"]]
     page.evaluate("field = document.querySelector('.tv-text'); shown.update({...state, text: 'lower', step: 3})")
@@ -407,11 +555,15 @@ def test_update_draws_in_place_and_tells_nothing(show):
     page.evaluate("shown.update({...state, text: 'l', step: 3})")  # a new text may come before its step
     assert (pieces(page), page.locator(".tv-count").inner_text()) == ([["l</w>"]], "step 0 of 0")
     assert page.evaluate("field.isConnected")
-    page.evaluate("shown.update({...state, text: 'low', step: 1, _merges: 'o w</w>'})")
+    page.evaluate("shown.update({...state, text: 'low', step: 1, _content: {kind: 'bpe', merges: 'o w</w>'}})")
     assert pieces(page) == [["l", "ow</w>"]]
     assert page.evaluate("told") == []
     page.get_by_role("textbox").fill("ow low")
     assert page.evaluate("told") == [{"text": "ow low", "step": 1}]
+    page.evaluate("state => shown.update(state)", TokenizerView.wordpiece("lower", PIECES)._export_state())
+    assert pieces(page) == [["low", "##er"]]
+    page.get_by_role("textbox").fill("lowerer x")
+    assert page.evaluate("told")[1:] == [{"text": "lowerer x", "step": 4}]
     assert destroyed(page, ["ArrowLeft", "Home"]) == []
 
 
@@ -480,7 +632,9 @@ LIVE_CELLS = [
     "display(quiz, view)",
     "print(quiz.question, view.text, view.step, view.pieces, steps[-1])",
     "quiz.question = 0\nview.text = 'lower low'",
-    "view.step = 0",
+    "view.step = 0\nquiz.questions = quiz.questions[1:]",
+    f"from course_utils.data.wordpiece import WordPiece\nview.vocabulary = WordPiece({PIECES.vocab!r})",
+    "print(view.text, view.step, view.pieces)",
 ]
 
 
@@ -501,7 +655,7 @@ def test_live(jupyter, browser_page, app):
     page.keyboard.type("est a b")  # a and b would add cells, if they reached the notebook
     page.locator(".tv-stage").press("ArrowLeft")
     assert pieces(page) == [["low", "es", "t</w>"], ["a</w>"], ["b</w>"]]
-    assert page.locator(".jp-CodeCell").count() == 4
+    assert page.locator(".jp-CodeCell").count() == 6
     page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
     told = run(page, 1).locator(".jp-OutputArea-output")
     assert told.inner_text().strip() == "1 lowest a b 3 ('low', 'es', 't</w>', 'a</w>', 'b</w>') 3"
@@ -513,6 +667,15 @@ def test_live(jupyter, browser_page, app):
     assert seen(page)[2] == ["✓"]  # the first question, as it was left
     run(page, 3)
     page.locator(".tv-count", has_text="step 0 of 4").wait_for()
+    page.locator("legend", has_text="Where does the mask work?").wait_for()
+    assert page.locator(".quiz legend").count() == 1
+    run(page, 4)
+    page.locator(".tv-count", has_text="step 3 of 3").wait_for()
+    assert pieces(page) == [["low", "##er"], ["low"]]
+    field.fill("Lowest unlow")
+    page.wait_for_timeout(500)
+    assert run(page, 5).locator(".jp-OutputArea-output").inner_text().strip() == (
+        "Lowest unlow 3 ('low', '##est', '[UNK]')")
     assert page.outside_requests == []
     assert page.script_errors == own_errors
 

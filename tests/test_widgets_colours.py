@@ -60,10 +60,18 @@ def heads():
     return re.findall("#[0-9a-f]{6}", re.search(r"HEAD_COLOURS = \[(.*?)\]", code)[1])
 
 
+def paths():
+    """The colours of paths in the decoding tree: best, greedy, sampled, and of other edges in the beam."""
+    style = (STATIC / "decoding_tree.css").read_text(encoding="utf-8")
+    named = re.findall("--(?:good|greedy|sampled): (#[0-9a-f]{6});", style)
+    return *named, re.search(r"\.is-kept \.dt-line \{ stroke: (#\w+)", style)[1]
+
+
 MEANINGS = {
     "query, key, value": (QUERY, KEY, VALUE),
     "good and bad": (GOOD, BAD),
     "six heads": tuple(heads()),
+    "decoding tree: best, greedy, sampled, others": paths(),
     "links of a query, of a key, and others": (QUERY, KEY, "#4b5563"),
     "ask: an answer, all others": (ask.ANSWER, ask.OTHERS),
     "mask: seen, unseen, path": (mask_explorer.SEEN, mask_explorer.UNSEEN, mask_explorer.HOP),

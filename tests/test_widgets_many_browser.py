@@ -1,12 +1,23 @@
-"""Many widgets in one page: they stay fluid, and one that is closed is freed."""
+"""All widgets, and many in one page: they stay fluid, a closed one is freed, texts are data, paper has everything.
+
+Exported pages, JupyterLab and a live slide show, all without a network.
+"""
 
 import json
+import re
+import zlib
 
+import nbformat
 import numpy as np
 import pytest
-from browser import milliseconds, open_live, run
+from browser import STRANGE, milliseconds, open_live, run
+from synthetic import code, lesson, text
+from test_decoding_tree import tree
+from test_slides import assert_quiet
 from test_step_through import numbers
+from test_widgets import MAKE, every_widget, make
 
+from course_utils import slides
 from course_utils.widgets import AttentionView
 from course_utils.widgets.base import javascript, stylesheet
 
@@ -54,13 +65,12 @@ LIFE = """(times) => {
 }"""
 
 
-@pytest.mark.parametrize(("name", "files", "make"), [
-    ("AttentionView", "attention_view", lambda: next(views(1))), ("StepThrough", "step_through", numbers),
-])  # fmt: skip
-def test_a_closed_view_is_freed(show, name, files, make):
-    page = show(f"<style>{stylesheet(files)}</style><main></main>")
-    state = json.dumps(make()._export_state())
-    page.add_script_tag(content=f"{javascript(files)}\nvar state = {state}, Widget = {name};")
+@every_widget
+def test_a_closed_widget_is_freed(show, name):
+    widget = make(name)
+    page = show(f"<style>{stylesheet(widget._files)}</style><main></main>")
+    state = json.dumps(widget._export_state())
+    page.add_script_tag(content=f"{javascript(widget._files)}\nvar state = {state}, Widget = {name};")
     page.evaluate(LIFE, 5)
     collect = page.context.new_cdp_session(page)
 
@@ -69,7 +79,8 @@ def test_a_closed_view_is_freed(show, name, files, make):
         collect.send("HeapProfiler.collectGarbage")
         return page.evaluate("roots.filter((root) => root.deref()).length")
 
-    page.locator(".course-widget [role=application]").first.press("ArrowRight")  # it has been used
+    for control in page.locator(".course-widget").first.locator("[tabindex='0'], input").all():  # it has been used
+        control.press("ArrowRight")
     assert (alive(), page.evaluate("heard() > 0")) == (5, True)
     page.evaluate("document.activeElement.blur(); while (closers.length > 1) closers.shift()()")
     assert alive() == 1
@@ -99,3 +110,120 @@ def test_live_a_closed_view_leaves_and_the_others_stay(jupyter, browser_page):
     assert titles == [str(k) for k in range(10) if k != 3]
     assert page.outside_requests == []
     assert page.script_errors == own_errors
+
+
+# --- texts are data ---
+
+
+@every_widget
+def test_strange_texts_are_text(show, browser_page, name):
+    alarms = []
+    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+    page = show(*(make(name, STRANGE, title=title) for title in STRANGE[:2]))
+    for widget in page.locator(".course-widget").all():
+        for control in widget.locator("[tabindex='0'], input").all():  # what is chosen is said once more
+            if control.is_visible():
+                control.press("ArrowRight")
+    heard = page.locator(".course-widget").evaluate_all("""(widgets) => widgets.map((widget) => {
+      const nodes = [...widget.querySelectorAll("*")];
+      return [widget.textContent, ...nodes.map((node) => node.value || node.title || "")].join("\\n");
+    })""")
+    assert page.locator(".is-title").all_text_contents() == list(STRANGE[:2])
+    if name not in ("MaskExplorer", "PositionExplorer"):  # they have no words
+        for text in STRANGE:
+            expected = text.replace("`", "") if name == "Quiz" else text  # there they say: this is code
+            assert all(expected in one for one in heard), text
+    assert page.locator(".course-widget :is(script, img[src='x'])").count() == 0
+    assert alarms == []
+
+
+# --- on paper ---
+
+# what must be seen, which buttons say something there, and a colour that is only a background, as in a PDF
+PRINTED = {
+    "Ask": ([".ak-text", ".ak-said", ".ak-label", ".ak-bar i", ".ak-share"], [], "#0e7490"),
+    "DecodingTree": ([".dt-readout", ".dt-node", ".dt-edge", ".dt-sentence", ".dt-legend"],
+                     ["cat down", "the x y", "sat z", "sat"], "#fff3cd"),
+    "MaskExplorer": ([".me-board", "select", ".me-says", ".me-counts", ".me-bar i", ".me-readout"], [], "#0e7490"),
+    "PositionExplorer": ([".pe-about", ".pe-readout", ".pe-cells", ".pe-overlay"], ["Sinusoidal"], "#1f2430"),
+    "Quiz": (["legend", ".qz-text"], [], None),
+    "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_paper_has_what_the_screen_shows_and_no_controls(show, name):
+    parts, said, colour = PRINTED[name]
+    page = show(make(name, title="A title"))
+    page.emulate_media(media="print")
+    for part in [".is-title", *parts]:
+        found = page.locator(part).all()
+        assert found
+        assert all(one.evaluate("e => e.getClientRects().length > 0 && e.checkVisibility({visibilityProperty: true})")
+                   for one in found), part
+    buttons = [button for button in page.locator("button").all() if button.is_visible()]
+    assert len(buttons) == len(said)
+    assert all(word in button.inner_text() for word, button in zip(said, buttons, strict=True))
+    assert not page.locator(".is-hint").is_visible()
+    if colour:  # a browser leaves backgrounds out, where they are not asked for
+        inks = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) rg", b"".join(streams(page.pdf())))
+        shades = {tuple(round(255 * float(part)) for part in ink) for ink in inks}
+        assert tuple(int(colour[k:k + 2], 16) for k in (1, 3, 5)) in shades
+
+
+def streams(pdf):
+    """What is drawn on the pages of a PDF."""
+    for packed in re.findall(rb"stream\r?\n(.*?)endstream", pdf, re.DOTALL):
+        try:
+            yield zlib.decompress(packed)
+        except zlib.error:  # a font, a picture
+            continue
+
+
+# --- where they live ---
+
+
+def test_an_exported_page_has_one_of_each(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [code("-", name, data={"text/html": make(name, title=name).to_html()}) for name in MAKE]
+    (tmp_path / "page.html").write_text(slides.page(notebook, tmp_path), encoding="utf-8")
+    browser_page.goto((tmp_path / "page.html").as_uri())
+    browser_page.locator(".course-widget").nth(len(MAKE) - 1).wait_for()
+    assert browser_page.locator(".course-widget .is-title").all_inner_texts() == list(MAKE)
+    assert browser_page.locator("[data-still]").count() == 0
+    boxes = [widget.bounding_box() for widget in browser_page.locator(".course-widget").all()]
+    assert all(box["width"] > 300 and box["height"] > 100 for box in boxes)
+    assert browser_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert_quiet(browser_page)
+
+
+def test_in_a_live_slide_show_keys_move_in_the_widget(jupyter, browser_page):
+    """In jupyterlab-rise, with the metadata of the course's notebooks: without them it would ask for fonts."""
+    page, (address, folder, _) = browser_page, jupyter
+    notebook = lesson(folder / "slides")
+    notebook.metadata = {"kernelspec": notebook.metadata.kernelspec, "rise": {"scroll": True, "theme": "white"}}
+    source = f"from course_utils.widgets import DecodingTree\nview = DecodingTree({tree()!r}, step=1)\nview"
+    notebook.cells = [text("slide", "## Before"), code("slide", source), code("slide", "print(view.step, view.path)")]
+    nbformat.write(notebook, folder / "rise.ipynb")
+    page.goto(f"{address}/rise/rise.ipynb")
+    page.locator("section.present h2", has_text="Before").first.wait_for(timeout=60_000)
+    page.wait_for_function("location.hash")  # the slides can be turned
+    page.keyboard.press("Space")
+    page.locator("section.present .jp-CodeCell").first.wait_for()
+    own_errors = set(page.script_errors)  # of RISE, while it starts
+    run(page, 0)
+    page.locator(".decoding-tree").wait_for(timeout=90_000)
+    assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
+    where = page.evaluate("location.hash")
+    page.locator(".dt-stage").focus()
+    for key in ("ArrowRight", "ArrowDown", "Space", "n", "ArrowUp", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.locator(".dt-count").inner_text() == "step 2 of 4"
+    assert page.locator(".dt-path").inner_text() == "<bos> b x"
+    assert page.evaluate("location.hash") == where
+    page.keyboard.press("PageDown")  # a presenter's remote control
+    page.locator("section.present .jp-CodeCell", has_text="print").first.wait_for()
+    assert page.evaluate("location.hash") != where
+    assert run(page, 1).locator(".jp-OutputArea-output").inner_text().strip() == "2 ('b', 'x')"
+    assert page.outside_requests == []
+    assert set(page.script_errors) <= own_errors

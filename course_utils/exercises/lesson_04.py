@@ -342,8 +342,8 @@ def _target_inputs(B=None):
 
 
 KEYS_HIDDEN = "Padding is hidden as a key, in its column: mask[b, i, j] depends on inputs[b, j]."
-AXIS_MISSING = ("inputs != PAD is (B, T), a row a sentence; the causal mask is (T, T), a row a query. The padding needs "
-                "an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).")
+AXIS_MISSING = ("inputs != PAD is (B, T), a row a sentence; the causal mask is (T, T), a row a query. The padding "
+                "needs an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).")
 EOS_NEEDED = "The decoder has to learn when to say EOS."
 
 DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "mask": "B, T, T"}, {

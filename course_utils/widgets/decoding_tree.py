@@ -13,6 +13,7 @@ from .base import CourseWidget, check_index, javascript, stylesheet
 from .still import figure_picture
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
+SAMPLING = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p"}
 
 
 class DecodingTree(CourseWidget):
@@ -29,7 +30,8 @@ class DecodingTree(CourseWidget):
 
     Args:
         tree: ``{"nodes": [...], "best": id}`` as :func:`course_utils.decoding.beam_tree` returns it. ``sampled`` may
-            be missing from the nodes.
+            be missing from the nodes. ``"sampling"``, if there is one, says in the legend how samples were drawn:
+            ``{"temperature": 0.8, "top_k": 5, "top_p": 0.9}``, of which any may be missing or ``None``.
         step: how many words are shown first. Default: all.
         node: the node selected first. Default: the best hypothesis; before the last step the one that leads.
         title: a line above the view. Default: none.
@@ -40,7 +42,7 @@ class DecodingTree(CourseWidget):
         tree: as given; assign another to draw it in place, at its last step.
 
     Raises:
-        ValueError: for a tree that is not one; says which node and why.
+        ValueError: for a tree that is not one (says which node and why), or other names in ``"sampling"``.
         traitlets.TraitError: for a step or node that does not exist.
     """
 
@@ -66,7 +68,7 @@ class DecodingTree(CourseWidget):
     def tree(self) -> dict:
         """The tree; assign to replace it."""
         nodes = [{name: value for name, value in node.items() if name != "row"} for node in self._content["nodes"]]
-        return {"nodes": nodes, "best": self._content["best"]}
+        return self._content | {"nodes": nodes}
 
     @tree.setter
     def tree(self, tree: Mapping) -> None:
@@ -116,10 +118,13 @@ class DecodingTree(CourseWidget):
         nodes, best = self._content["nodes"], self._content["best"]
         title = f"{self.title}: " if self.title else ""
         steps = f"{self.step} of {_last(self._content)} steps"
-        lines = [f"{title}beam search, {steps}, {len(nodes)} nodes. Outputs by score:"]
+        drawn = f" Samples: {_drawn(self._content)}." if _drawn(self._content) else ""
+        lines = [f"{title}beam search, {steps}, {len(nodes)} nodes.{drawn} Outputs by score:"]
         for end in _ends(self._content, self.step):
-            marks = [name for name, there in (("best", end == best), ("greedy", nodes[end]["greedy"]),
-                                              ("not in the beam", not nodes[end]["kept"])) if there]
+            node = nodes[end]
+            marks = [name for name, there in (("best", end == best), ("greedy", node["greedy"]),
+                                              (f"sampled ×{node['sampled']}", node["sampled"]),
+                                              ("not in the beam", not node["kept"])) if there]
             lines.append(f"{nodes[end]['score']:.2f} (log p {nodes[end]['log_prob']:.2f}) "
                          f"{' '.join(_words(nodes, end))}{' · ' if marks else ''}{', '.join(marks)}")
         return "\n".join(lines)
@@ -155,7 +160,24 @@ def _content(tree: Mapping) -> dict:
     for node in sorted(nodes, key=lambda node: (not node["kept"], -node["log_prob"])):
         node["row"] = used.get(node["step"], 0)
         used[node["step"]] = node["row"] + 1
-    return {"nodes": nodes, "best": int(tree["best"])}
+    content = {"nodes": nodes, "best": int(tree["best"])}
+    return content | {"sampling": _sampling(tree["sampling"])} if tree.get("sampling") is not None else content
+
+
+def _sampling(given: Mapping) -> dict:
+    """How samples were drawn, without what was left at its default."""
+    known = isinstance(given, Mapping) and set(given) <= set(SAMPLING)
+    if not known or not all(value is None or isinstance(value, int | float) for value in given.values()):
+        raise ValueError(f"the tree's sampling is {given!r:.80}; expected numbers named temperature, top_k and top_p, "
+                         "as course_utils.decoding.sample takes them.")
+    return {name: given[name] for name in SAMPLING if given.get(name) is not None}
+
+
+def _drawn(content: dict) -> str:
+    """How samples were drawn, in words; empty if there are none, or nobody said it."""
+    if not any(node["sampled"] for node in content["nodes"]):
+        return ""
+    return ", ".join(f"{SAMPLING[name]} {value:g}" for name, value in content.get("sampling", {}).items())
 
 
 def _last(content: dict) -> int:
@@ -201,7 +223,9 @@ def _figure(content: dict, step: int) -> Figure:
         winning.add(here)
         here = nodes[here]["parent"]
     across = max(620, PITCH_X * (1 + _last(content)))
-    down = PITCH_Y * (1 + max(node["row"] for node in nodes)) + 40
+    sampled = any(node["sampled"] for node in nodes)
+    below = PITCH_Y * (1 + max(node["row"] for node in nodes))
+    down = below + 40 + 17 * sampled
     figure = Figure(figsize=(across / 100, down / 100), dpi=100, layout="none", facecolor=PAPER)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -219,6 +243,9 @@ def _figure(content: dict, step: int) -> Figure:
         if node["greedy"]:
             axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=PAPER, linewidth=3.4, zorder=1)
             axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=BAD, linewidth=1.6, linestyle=(0, (3, 2)), zorder=1)
+        if node["sampled"]:  # below the edge, which may be greedy's, too
+            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y + 4, v + 4], color=INK, linewidth=1.6, linestyle=":",
+                      zorder=1)
     for node in shown:
         x, y = middle(node)
         won = node["id"] in winning
@@ -237,11 +264,15 @@ def _figure(content: dict, step: int) -> Figure:
         axes.text(x, y + 8, "" if node["parent"] is None else f"{node['log_prob']:.2f}".replace("-", "−"),
                   fontsize=7.5, **text)
         if node["greedy"] and node["parent"] is not None:
-            text["color"] = BAD
-            axes.text(x - WIDTH / 2 + 7, y - HEIGHT / 2 + 7, "g", fontsize=8, fontweight="bold", **text)
+            axes.text(x - WIDTH / 2 + 7, y - HEIGHT / 2 + 7, "g", fontsize=8, fontweight="bold",
+                      **text | {"color": BAD})
+        if node["sampled"] and node["parent"] is not None:
+            axes.text(x + WIDTH / 2 - 11, y - HEIGHT / 2 + 7, f"×{node['sampled']}", fontsize=8, fontweight="bold",
+                      **text | {"color": INK})
     notes = ["log-probability of the path · dashed: pruned · double: ended · g, red dashes: greedy"]
+    notes += [f"×1, dots: sampled{': ' * bool(_drawn(content))}{_drawn(content)}"] if sampled else []
     notes += [f"best (green): {' '.join(_words(nodes, best))}"] if winning else []
     for line, note in enumerate(notes):
-        axes.text(-WIDTH / 2 - 4, down - PITCH_Y / 2 - 30 + 17 * line, note, fontsize=8, color=MUTED, va="center",
+        axes.text(-WIDTH / 2 - 4, below - 11 + 17 * line, note, fontsize=8, color=MUTED, va="center",
                   parse_math=False)
     return figure

@@ -67,11 +67,12 @@ class MaskExplorer(CourseWidget):
         window: ``w``, 0 to 64. A pattern without it ignores it.
         stride: ``s``, 1 to 64. A pattern without it ignores it.
         causal: whether keys after the query are hidden, whatever the pattern. Default: no.
+        cell: the pair ``(query, key)`` selected first. Default: the last query and the first key.
         title: a line above the explorer. Default: none.
 
     Attributes:
-        pattern, length, window, stride, causal, title: two-way; set them from Python, or observe them.
-        cell: two-way, the selected ``(query, key)``. At first the last query and the first key.
+        pattern, length, window, stride, causal, cell, title: two-way; set them from Python, or observe them. Where
+            a smaller ``length`` leaves out the selected query or key, the last one is selected.
         mask: boolean array ``(length, length)``; ``True`` = may attend (read only).
         path: the selected query, the positions on the shortest way, and the selected key; each sees the next.
             ``None`` if no number of layers leads there. Residual connections are not counted (read only).
@@ -95,9 +96,9 @@ class MaskExplorer(CourseWidget):
     title = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, pattern: str = "causal", length: int = 16, window: int = 3, stride: int = 4,
-                 causal: bool = False, title: str = ""):
+                 causal: bool = False, cell: tuple[int, int] | None = None, title: str = ""):
         super().__init__(pattern=pattern, length=length, window=window, stride=stride, causal=causal, title=title)
-        self.cell = (self.length - 1, 0)
+        self.cell = (self.length - 1, 0) if cell is None else cell
 
     @property
     def mask(self) -> np.ndarray:

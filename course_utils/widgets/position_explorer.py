@@ -26,7 +26,7 @@ class PositionExplorer(CourseWidget):
 
         view = PositionExplorer("sinusoidal", length=64, d_model=64)
         view                                    # the last line of a cell shows it
-        view.pair = (30, 38)                    # another pair at the same distance
+        view.cell = (30, 38)                    # another pair at the same distance
         view.kind = "rotary"
         view.products[30, 38]
 
@@ -46,48 +46,75 @@ class PositionExplorer(CourseWidget):
         kind: what is shown first.
         length: how many positions, 2 to 512. Default: 64, or as many as ``learned`` has.
         d_model: how many dimensions, even, 2 to 1024. Default: 64, or as many as ``learned`` has.
-        pair: the query's and the key's position selected first. Default: (20, 28), less where that is too far.
-        title: a line above the view. Default: none.
         learned: ``[length, d_model]``, a tensor or array; without it there is no kind ``learned``.
+        cell: the positions ``(query, key)`` selected first. Default: (20, 28), less where that is too far.
+        title: a line above the view. Default: none.
 
     Attributes:
-        kind, pair, title: two-way; set them from Python, or observe them.
-        length, d_model: as given (read only).
+        kind, cell, title: two-way; set them from Python, or observe them.
+        length, d_model: assign others to draw them in place. Where a smaller ``length`` leaves out the selected query
+            or key, the last position is selected.
+        learned: float32 ``[length, d_model]``, or ``None``; another matrix brings its length and d_model along.
         encoding: what is drawn on the left, ``[length, columns]`` (read only).
         products: the product of every two positions, ``[length, length]``, a row a query (read only).
 
     Raises:
-        ValueError: for sizes that do not work, or a ``learned`` that is not such a matrix.
+        ValueError: for sizes that do not work or are not those of ``learned``, or a ``learned`` that is no matrix.
         traitlets.TraitError: for a kind or a position that does not exist.
     """
 
     _widget = "PositionExplorer"
     _files = "position_explorer"
-    _names = ("_sizes", "_learned", "kind", "pair", "title")
+    _names = ("_sizes", "_learned", "kind", "cell", "title")
     _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
     _css = stylesheet(_files)
 
     _sizes = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)  # length, d_model
     _learned = traitlets.Bytes().tag(sync=True)  # float32, or nothing
     kind = traitlets.Unicode("sinusoidal").tag(sync=True)
-    pair = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
+    cell = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, kind: str = "sinusoidal", length: int | None = None, d_model: int | None = None,
-                 pair: tuple[int, int] | None = None, title: str = "", learned=None):
+                 learned=None, cell: tuple[int, int] | None = None, title: str = ""):
         values, length, d_model = _checked(learned, length, d_model)
-        pair = (min(20, length // 3), min(28, length // 2)) if pair is None else tuple(pair)
-        super().__init__(_sizes=(length, d_model), _learned=values.tobytes(), kind=kind, pair=pair, title=title)
+        cell = (min(20, length // 3), min(28, length // 2)) if cell is None else cell
+        super().__init__(_sizes=(length, d_model), _learned=values.tobytes(), kind=kind, cell=cell, title=title)
 
     @property
     def length(self) -> int:
         """How many positions."""
         return self._sizes[0]
 
+    @length.setter
+    def length(self, length: int) -> None:
+        self._replace(self.learned, length, self.d_model)
+
     @property
     def d_model(self) -> int:
         """How many dimensions."""
         return self._sizes[1]
+
+    @d_model.setter
+    def d_model(self, d_model: int) -> None:
+        self._replace(self.learned, self.length, d_model)
+
+    @property
+    def learned(self) -> np.ndarray | None:
+        """The learned matrix, ``[length, d_model]``."""
+        return np.frombuffer(self._learned, "<f4").reshape(self._sizes) if self._learned else None
+
+    @learned.setter
+    def learned(self, learned) -> None:
+        if learned is None and self.kind == "learned":
+            raise ValueError("learned is None, but kind is 'learned'; choose another kind first.")
+        self._replace(learned, *(self._sizes if learned is None else (None, None)))
+
+    def _replace(self, learned, length: int | None, d_model: int | None) -> None:
+        values, length, d_model = _checked(learned, length, d_model)
+        with self.hold_sync(), self.hold_trait_notifications():
+            self._sizes, self._learned = (length, d_model), values.tobytes()
+            self.cell = tuple(min(index, length - 1) for index in self.cell)
 
     @property
     def encoding(self) -> np.ndarray:
@@ -108,17 +135,18 @@ class PositionExplorer(CourseWidget):
             raise traitlets.TraitError("kind is 'learned', but there is no matrix; give one as learned=.")
         return kind
 
-    @traitlets.validate("pair")
-    def _pair_exists(self, proposal):
-        query, key = proposal["value"]
-        return check_index("the pair's query", query, self.length), check_index("the pair's key", key, self.length)
+    @traitlets.validate("cell")
+    def _cell_exists(self, proposal):
+        for name, index in zip(("cell[0] (query)", "cell[1] (key)"), proposal["value"], strict=True):
+            check_index(name, index, self.length)
+        return proposal["value"]
 
     def __repr__(self) -> str:
-        return f"PositionExplorer({self.kind!r}, length={self.length}, d_model={self.d_model}, pair={self.pair})"
+        return f"PositionExplorer({self.kind!r}, length={self.length}, d_model={self.d_model}, cell={self.cell})"
 
     def figure(self) -> Figure:
         """What is shown, as a matplotlib figure for print."""
-        return _figure(self.kind, self.encoding, self.products, *self.pair)
+        return _figure(self.kind, self.encoding, self.products, *self.cell)
 
     def _export_state(self) -> dict:
         state = {name: getattr(self, name) for name in self._names}
@@ -128,7 +156,7 @@ class PositionExplorer(CourseWidget):
         return figure_picture(self.figure)
 
     def _in_words(self) -> str:
-        (query, key), table = self.pair, self.products
+        (query, key), table = self.cell, self.products
         title = f"{self.title}: " if self.title else ""
         by_distance = ", ".join(f"{k - query:+d}: {table[query, k]:.2f}" for k in range(self.length)
                                 if abs(k - query) in (0, 1, 2, 4, 8, 16, 32, 64))
@@ -145,8 +173,8 @@ def _checked(learned, length: int | None, d_model: int | None) -> tuple[np.ndarr
             raise ValueError(f"learned has {values.ndim} axes, shape {values.shape}; expected [length, d_model].")
         for name, given, has in zip(("length", "d_model"), (length, d_model), values.shape, strict=True):
             if given is not None and given != has:
-                raise ValueError(f"{name} is {given}, but learned has shape {values.shape}; leave {name} out, or make "
-                                 f"it {has}.")
+                raise ValueError(f"{name} is {given}, but learned has shape {values.shape}; make {name} {has}, or give "
+                                 "another learned.")
         if not np.isfinite(values).all():
             raise ValueError("learned holds nan or infinite numbers; expected finite ones.")
         length, d_model = values.shape

@@ -41,12 +41,13 @@ class Quiz(CourseWidget):
 
     Args:
         questions: the questions, at least one.
-        title: a line above the quiz. Default: none.
         question: the question shown first, from 0.
+        title: a line above the quiz. Default: none.
 
     Attributes:
         question, title: two-way; set them from Python, or observe them. What was chosen stays on the page.
-        questions: as given (a tuple of ``Question``).
+        questions: as given (a tuple of ``Question``); assign others to draw them in place. The first is shown, if the
+            number that was shown is gone.
 
     Raises:
         ValueError: for no questions, or one that has not two to nine choices, not exactly one right choice, the same
@@ -64,13 +65,20 @@ class Quiz(CourseWidget):
     question = traitlets.Int(0).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, questions: Sequence[Question], title: str = "", question: int = 0):
-        super().__init__(_questions=_checked(questions), title=title, question=question)
+    def __init__(self, questions: Sequence[Question], question: int = 0, title: str = ""):
+        super().__init__(_questions=_checked(questions), question=question, title=title)
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """The questions."""
         return tuple(Question(asks, [tuple(choice) for choice in choices]) for asks, choices in self._questions)
+
+    @questions.setter
+    def questions(self, questions: Sequence[Question]) -> None:
+        checked = _checked(questions)
+        with self.hold_sync(), self.hold_trait_notifications():
+            self._questions = checked
+            self.question = self.question if self.question < len(checked) else 0
 
     @traitlets.validate("question")
     def _question_exists(self, proposal):

@@ -70,8 +70,9 @@ class SoftmaxLab(CourseWidget):
 
     def __init__(self, scores: Sequence[float], labels: Sequence[str] | None = None, temperature: float = 1.0,
                  width: int = 1, scaled: bool = False, title: str = ""):
-        if np.ndim(scores) != 1 or not 1 <= len(scores) <= MOST_KEYS:
-            raise ValueError(f"scores are {scores!r:.80}; expected one to {MOST_KEYS} numbers, those of one query. "
+        shape = _shape(scores)
+        if len(shape) != 1 or not 1 <= shape[0] <= MOST_KEYS:
+            raise ValueError(f"scores have shape {shape}; expected one to {MOST_KEYS} numbers, those of one query. "
                              "Of a matrix of scores, choose a row: scores[0].")
         scores = scores.tolist() if hasattr(scores, "tolist") else list(scores)
         labels = [f"key {k}" for k in range(len(scores))] if labels is None else list(labels)
@@ -168,3 +169,11 @@ class SoftmaxLab(CourseWidget):
         for label, score, fed, weight in zip(self.labels, self.scores, self.inputs, self.weights, strict=True):
             lines.append(f"{label}: score {score:.2f}, into the softmax {fed:.2f}, weight {weight:.3f}")
         return "\n".join(lines)
+
+
+def _shape(scores) -> tuple[int, ...]:
+    try:
+        return tuple(np.shape(scores))
+    except ValueError:
+        raise ValueError(f"scores are {scores!r:.80}, with rows of different lengths; expected one to {MOST_KEYS} "
+                         "numbers, those of one query.") from None

@@ -1,8 +1,9 @@
 // The decoding tree: a beam search that grows by one word a step.
 //
-// State: {_content: {nodes, best}, step, node, title}. A node is {id, parent, word, log_prob, score, step, kept,
-// finished, greedy, sampled, row}: columns are steps, and `row` is the place in the column (the beam first, then by
-// log-probability). `node` is the selected one; only nodes up to `step` are shown.
+// State: {_content: {nodes, best, sampling}, step, node, title}. A node is {id, parent, word, log_prob, score, step,
+// kept, finished, greedy, sampled, row}: columns are steps, and `row` is the place in the column (the beam first, then
+// by log-probability). `sampling`, which may be missing, is {temperature, top_k, top_p}, each of which may be, too.
+// `node` is the selected one; only nodes up to `step` are shown.
 
 const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
 const NODE_WIDTHS = [84, 112]; // the narrowest and the widest node
@@ -11,6 +12,7 @@ const GAPS = [14, 40]; // between two columns
 const PITCH_Y = 50;
 const LONGEST = 75; // characters of a path in the line above the tree
 const MARGIN = 11; // for badges and rings around the nodes
+const SAMPLING = { temperature: "temperature", top_k: "top-k", top_p: "top-p" };
 
 class DecodingTree extends CourseWidget {
   constructor(place, state, tell) {
@@ -25,7 +27,6 @@ class DecodingTree extends CourseWidget {
     }, this.closing.signal);
   }
 
-  // Draw `state`: everything if the tree is new, otherwise only what has changed.
   // --- the tree ---
 
   // The nodes from the root to this one.
@@ -83,8 +84,8 @@ class DecodingTree extends CourseWidget {
   // --- building ---
 
   build() {
-    const { nodes, best } = this.state._content;
-    Object.assign(this, { nodes, best, last: Math.max(...nodes.map((node) => node.step)) });
+    const { nodes, best, sampling = {} } = this.state._content;
+    Object.assign(this, { nodes, best, sampling, last: Math.max(...nodes.map((node) => node.step)) });
     this.columns = Array.from({ length: this.last + 1 }, () => []);
     for (const node of nodes) this.columns[node.step][node.row] = node;
 
@@ -124,8 +125,8 @@ class DecodingTree extends CourseWidget {
     this.boxes = this.nodes.map((node) => this.box(node));
     this.edges = this.nodes.map((node) => this.edge(node));
     const lines = shape("svg", { class: "dt-lines", width, height, "aria-hidden": "true" });
-    // the faint ones first, the greedy path on top
-    const rank = (id) => (this.nodes[id].greedy ? 2 : 0) + (this.nodes[id].kept ? 1 : 0);
+    // the faint ones first, samples and the greedy path on top
+    const rank = (id) => [this.nodes[id].kept, this.nodes[id].sampled, this.nodes[id].greedy].findLastIndex(Boolean);
     const order = this.edges.map((_, id) => id).sort((a, b) => rank(a) - rank(b));
     lines.append(...order.map((id) => this.edges[id]));
     const board = element("div", { class: "dt-board" }, [lines, ...this.boxes]);
@@ -162,6 +163,8 @@ class DecodingTree extends CourseWidget {
     const d = `M${x},${y} C${(x + u) / 2},${y} ${(x + u) / 2},${v} ${u},${v}`;
     edge.append(shape("path", { class: "dt-line", d, "stroke-width": (1 + 5 * this.probability(node)).toFixed(2) }));
     if (node.greedy) edge.append(shape("path", { class: "dt-halo", d }), shape("path", { class: "dt-greedy-line", d }));
+    // below the edge, which may be greedy's, too
+    if (node.sampled) edge.append(shape("path", { class: "dt-sampled-line", d, transform: "translate(0 5)" }));
     edge.classList.toggle("is-kept", node.kept);
     return edge;
   }
@@ -195,11 +198,12 @@ class DecodingTree extends CourseWidget {
       [element("span", { class: `dt-swatch ${className}`, "aria-hidden": "true" }), text]);
     const badge = (className, mark, text) => element("span", { class: "dt-sample" },
       [element("span", { class: `dt-badge ${className}`, text: mark, "aria-hidden": "true" }), text]);
+    const drawn = Object.keys(this.sampling).map((name) => `${SAMPLING[name]} ${this.sampling[name]}`).join(", ");
     return element("div", { class: "dt-legend" }, [
       element("span", { text: "62%: p of the word" }), element("span", { text: "−1.93: log p of the path" }),
       sample("is-kept", "in the beam"), sample("", "pruned"), sample("is-kept is-finished", "ended"),
       ...(this.nodes.some(({ greedy }) => greedy) ? [badge("dt-greedy", "g", "greedy")] : []),
-      ...(this.nodes.some(({ sampled }) => sampled) ? [badge("dt-sampled", "×2", "sampled")] : []),
+      ...(this.nodes.some(({ sampled }) => sampled) ? [badge("dt-sampled", "×2", drawn ? `sampled: ${drawn}` : "sampled")] : []),
       element("span", { class: "is-hint", text: "← → step · ↑ ↓ node · Esc leaves" }),
     ]);
   }

@@ -1,6 +1,6 @@
 // The position explorer: an encoding, the product of every two positions, and the product against distance.
 //
-// State: {_sizes: [length, d_model], _learned: float32 (see `numbers`), kind, pair: [query, key], title}. Everything
+// State: {_sizes: [length, d_model], _learned: float32 (see `numbers`), kind, cell: [query, key], title}. Everything
 // that is drawn is computed here; position_explorer.py computes the same.
 
 const KINDS = {
@@ -87,8 +87,8 @@ class PositionExplorer extends CourseWidget {
       ArrowRight: () => this.move(0, 1),
       "[": () => both(-1),
       "]": () => both(1),
-      Home: () => this.select(this.state.pair[0], 0),
-      End: () => this.select(this.state.pair[0], this.length - 1),
+      Home: () => this.select(this.state.cell[0], 0),
+      End: () => this.select(this.state.cell[0], this.length - 1),
     }, this.closing.signal);
   }
 
@@ -99,19 +99,19 @@ class PositionExplorer extends CourseWidget {
     const anew = changed("_sizes", "_learned", "title");
     if (anew) this.build();
     if (anew || changed("kind")) this.showKind();
-    this.showPair();
+    this.showCell();
   }
 
   // --- choosing ---
 
   // Where one of the two would leave the positions, nothing moves.
   move(byQuery, byKey) {
-    const [query, key] = [this.state.pair[0] + byQuery, this.state.pair[1] + byKey];
+    const [query, key] = [this.state.cell[0] + byQuery, this.state.cell[1] + byKey];
     if ([query, key].every((position) => position >= 0 && position < this.length)) this.select(query, key);
   }
 
   select(query, key) {
-    if (query !== this.state.pair[0] || key !== this.state.pair[1]) this.choose({ pair: [query, key] });
+    if (query !== this.state.cell[0] || key !== this.state.cell[1]) this.choose({ cell: [query, key] });
   }
 
   // The position under the pointer, from 0 to `count` - 1. A slide show scales the page, so it is measured now.
@@ -128,7 +128,7 @@ class PositionExplorer extends CourseWidget {
   pointAtDistance(event) {
     const box = this.plot.board.getBoundingClientRect();
     const distance = this.under(box.left, box.width, event.clientX, 2 * this.length - 1) - this.length + 1;
-    const [query] = this.state.pair;
+    const [query] = this.state.cell;
     this.select(query, Math.max(0, Math.min(this.length - 1, query + distance)));
   }
 
@@ -193,17 +193,17 @@ class PositionExplorer extends CourseWidget {
     return this.products[query * this.length + key];
   }
 
-  showPair() {
-    const { kind, pair: [query, key] } = this.state;
+  showCell() {
+    const { kind, cell: [query, key] } = this.state;
     const name = KINDS[kind].product;
-    const product = signed(this.product(query, key), 3);
-    const itself = signed(this.product(query, query), 3);
+    const product = signed(this.product(query, key), 4);
+    const itself = signed(this.product(query, query), 4);
     this.readout.replaceChildren(
       element("span", { class: "pe-query", text: `query ${query}` }), " · ",
       element("span", { class: "pe-key", text: `key ${key}` }), ` · ${Math.abs(key - query)} apart · ${name} `,
       element("b", { text: product }), ` · query ${query} with itself ${itself}`,
     );
-    this.readout.dataset.pair = `${query},${key}`;
+    this.readout.dataset.cell = `${query},${key}`;
     this.stage.setAttribute("aria-label", `${KINDS[kind].name}. ${this.readout.textContent}`);
     this.markEncoding(kind, query, key);
     this.markMatrix(query, key);
