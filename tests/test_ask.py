@@ -235,8 +235,8 @@ def test_output_has_a_live_view_and_what_lasts():
     assert data["text/html"] == view.to_html()
     assert data["text/plain"].splitlines() == [
         "Masks",
-        "sentence: a [MASK]", "   dog: 0.500", "   cat: 0.250", "   all others: 0.250",
-        "sentence: dog [MASK]", "   cat: 0.250", "   cow: 0.125", "   all others: 0.625",
+        "sentence: a [MASK]", "   dog: 0.5000", "   cat: 0.2500", "   all others: 0.2500",
+        "sentence: dog [MASK]", "   cat: 0.2500", "   cow: 0.1250", "   all others: 0.6250",
     ]  # fmt: skip
     output = {"output_type": "display_data", "data": data, "metadata": metadata}
     strip_widget_state({"cells": [{"cell_type": "code", "outputs": [output]}], "metadata": {}})

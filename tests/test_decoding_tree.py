@@ -201,6 +201,11 @@ def test_in_words_the_outputs_stand_by_score():
     assert DecodingTree(tree(), step=2)._in_words().count("\n") == 1
 
 
+def test_sampled_edges_are_dotted_in_print():
+    drawn = [line for line in DecodingTree(tree()).figure().axes[0].lines if line.get_linestyle() == ":"]
+    assert len(drawn) == sum(bool(node["sampled"]) and node["id"] != 0 for node in tree()["nodes"]) > 0
+
+
 def test_what_max_len_cut_is_an_output_too():
     nodes = [node for node in tree()["nodes"] if node["step"] <= 2 and not node["sampled"] or not node["id"]]
     ids = {node["id"]: i for i, node in enumerate(nodes)}

@@ -86,12 +86,15 @@ def test_a_key_that_is_no_patch_may_be_left_out():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         view = ImageAttention(GREY, 0.5 * SELF)
-    assert "to the whole picture 0.500" in view._in_words()
+    assert "to the whole picture 0.5000" in view._in_words()
 
 
 def test_rows_above_one_are_warned_of():
-    with pytest.warns(UserWarning, match=r"96 of 96 rows .* one: row 0 \(layer 0, head 0\) sums to 1.5.*last axis"):
-        ImageAttention(GREY, 1.5 * SELF)
+    with pytest.warns(UserWarning, match=r"96 of 96 rows .* one: row 0 \(layer 0, head 0\) sums to 1.05.*last axis"):
+        ImageAttention(GREY, 1.05 * SELF)
+    view = ImageAttention(GREY, SELF)
+    with pytest.warns(UserWarning, match="sum to more than one"):
+        view.weights = 1.05 * SELF
 
 
 @pytest.mark.parametrize(("image", "weights", "options", "message"), [
@@ -145,6 +148,7 @@ def test_other_weights_take_the_place_of_the_first():
     view.weights = torch.tensor(SELF[::-1].copy())
     np.testing.assert_allclose(view.weights, SELF[::-1], rtol=1e-6)
     np.testing.assert_array_equal(np.frombuffer(view._content["weights"], "<f4"), view.weights.ravel())
+    np.testing.assert_allclose(np.frombuffer(view._content["sums"], "<f4"), 1, atol=1e-6)
     assert (len(seen), view.cell) == (1, (2, 3))
     with pytest.raises(ValueError, match=r"weights have shape \(1, 3, 16, 16\), those shown have \(2, 3, 16, 16\)"):
         view.weights = SELF[:1]
@@ -181,9 +185,9 @@ def test_the_bundle_is_live_still_and_text():
 def test_in_words():
     view = ImageAttention(COLOUR, [[0.5, 0.1, 0, 0, 0.1, 0.3], *CAPTION[1:]], WORDS, cell=(0, 5), title="A caption")
     assert view._in_words() == (
-        "A caption: a picture of 2 by 3 patches. In layer 0, head 0, the query a gives 0.300 to row 1, column 2, and "
-        "most to:\nrow 0, column 0: 0.500\nrow 1, column 2: 0.300\nrow 0, column 1: 0.100\nrow 1, column 1: 0.100\n"
-        "row 0, column 2: 0.000\nto the whole picture 1.000")
+        "A caption: a picture of 2 by 3 patches. In layer 0, head 0, the query a gives 0.3000 to row 1, column 2, and "
+        "most to:\nrow 0, column 0: 0.5000\nrow 1, column 2: 0.3000\nrow 0, column 1: 0.1000\nrow 1, column 1: 0.1000\n"
+        "row 0, column 2: 0.0000\nto the whole picture 1.0000")
 
 
 def test_the_figure_draws_every_weight_as_an_area():
@@ -205,7 +209,7 @@ def test_a_row_of_zeros_is_drawn():
     weights = SELF.copy()
     weights[:, :, 10] = 0
     view = ImageAttention(GREY, weights)
-    assert "to the whole picture 0.000" in view._in_words()
+    assert "to the whole picture 0.0000" in view._in_words()
     view.figure().draw_without_rendering()
 
 

@@ -81,6 +81,29 @@ def test_the_page_shows_the_tensor(show, twin):
     assert page.script_errors == []
 
 
+def test_sixteen_bits_of_a_peaked_row_lose_nothing(show):
+    """784 small weights, each off by up to half a step, would add up to a share that is nowhere."""
+    scores = 4 * np.random.default_rng(1).normal(size=(784, 784))
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    page = show(ImageAttention(np.zeros((28, 28)), weights / weights.sum(axis=1, keepdims=True)))
+    assert "Elsewhere" not in page.locator(".ia-readout").inner_text()
+
+
+def test_a_query_that_looks_at_nothing_says_so(show):
+    weights = SELF.copy()
+    weights[0, 0, 28] = 0
+    page = show(pixels(weights=weights, cell=(28, 0)))
+    says = page.locator(".ia-readout").inner_text()
+    assert says == "layer 0, head 0: row 3, column 4 looks at nothing in the picture."
+    assert page.locator(".ia-squares").get_attribute("d") == ""
+
+
+def test_pixels_and_patches_have_their_names(show):
+    page = show(pixels(), pixels(image=np.zeros((60, 80))))
+    heads = page.locator(".ia-side:first-child > .ia-asking").all_inner_texts()
+    assert heads == ["which pixel asks: click it", "which patch asks: click it"]
+
+
 def test_the_small_pictures_are_those_of_the_heads(show):
     twin = pixels(cell=(20, 0))
     page = show(twin)
@@ -222,7 +245,7 @@ def test_words_are_text(show):
 def test_without_scripts_there_is_a_picture(show, open_page):
     page = show(pixels(), page=open_page(java_script_enabled=False))
     assert page.locator("img").bounding_box()["width"] > 500
-    assert "a picture of 6 by 8 patches" in page.locator("img").get_attribute("alt")
+    assert "a picture of 6 by 8 pixels" in page.locator("img").get_attribute("alt")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -253,13 +276,15 @@ def test_update_draws_in_place_and_tells_nothing(show):
     best = int(SELF[0, 2, 7].argmax())
     assert page.evaluate("told") == [{"cell": [7, 39]}, {"layer": 0, "head": 2, "cell": [7, best]}]
     twin.weights = SELF[::-1]
+    page.locator(".ia-looks").focus()
     page.evaluate("content => shown.update({...shown.state, _content: content})", twin._export_state()["_content"])
+    assert page.evaluate("document.activeElement.classList.contains('ia-looks')")
     twin.head, twin.cell = 2, (7, best)
     agrees(page, twin)
     assert destroyed(page, ["ArrowRight", "Home", "]"]) == []
 
 
-def test_a_million_weights_answer_within_50_ms(show):
+def test_half_a_million_weights_answer_within_50_ms(show):
     weights = np.random.default_rng(0).dirichlet(np.ones(196), size=(1, 12, 196))
     page = show(ImageAttention(np.zeros((224, 224, 3)), weights))
     times = milliseconds(page, press(".ia-asks", "k % 2 ? 'ArrowRight' : 'ArrowDown'"))

@@ -209,7 +209,7 @@ def test_in_words():
     data, _ = explorer("alibi", title="Where?")._repr_mimebundle_()
     assert LIVE in data
     assert data["text/plain"].split("\n") == [
-        "Where?: alibi positions, 10 positions, 6 dimensions. Query 2, key 7, 5 apart: bias -0.312.",
+        "Where?: alibi positions, 10 positions, 6 dimensions. Query 2, key 7, 5 apart: bias -0.3125.",
         "bias of query 2 by distance: -2: -0.12, -1: -0.06, +0: 0.00, +1: -0.06, +2: -0.12, +4: -0.25"]
 
 

@@ -253,6 +253,9 @@ def test_tab_stays_in_the_slide_that_is_shown(browser_page, tmp_path):
             }"""))
         assert "hidden" not in reached
         assert sum(stop.startswith("INPUT") for stop in reached) == stops
+    browser_page.evaluate("Reveal.toggleOverview(true)")
+    browser_page.locator("h2", has_text="Two").click()
+    assert browser_page.evaluate("[Reveal.isOverview(), Reveal.getIndices().h]") == [False, 1]
 
 
 def test_the_real_attention_view_is_large_and_answers_a_hover(browser_page, tmp_path):

@@ -135,9 +135,10 @@ def test_output_has_a_live_view_and_what_lasts():
     data, _ = lab._repr_mimebundle_()
     assert data[LIVE]["model_id"] == lab.model_id
     assert data["text/plain"].splitlines() == [
-        "by hand: width 64, divided by its root, temperature 1: entropy 0.53 bits (like 1.4 of 2 keys), gradient 0.210",
-        "Thinking: score 14.00, into the softmax 14.00, weight 0.881",
-        "Machines: score 12.00, into the softmax 12.00, weight 0.119",
+        "by hand: width 64, divided by its root, temperature 1: entropy 0.53 bits (like 1.4 of 2 keys), "
+        "gradient 0.2100",
+        "Thinking: score 14.00, into the softmax 14.00, weight 0.8808",
+        "Machines: score 12.00, into the softmax 12.00, weight 0.1192",
     ]
     assert exported(lab) == {"scores": [14, 12], "labels": ["Thinking", "Machines"], "width": 64, "scaled": True,
                              "temperature": 1, "title": "by hand"}

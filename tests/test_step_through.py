@@ -124,6 +124,10 @@ def test_another_sentence_in_place_keeps_the_selection():
     assert (view.query, view.step, view._content["probabilities"]) == (3, 1, None)
     view.set_decoding(WEIGHTS[:, :2], WORDS[:2], SOURCE, [0.25, 0.5])
     assert (view.rows, view.query, view.step, view._content["probabilities"]) == (("le", "chat"), 0, 1, [0.25, 0.5])
+    view.set_decoding(WEIGHTS, WORDS)  # other words, of the same source
+    assert (view.rows, view.columns) == (tuple(WORDS), tuple(SOURCE))
+    with pytest.raises(ValueError, match="5 tokens in columns, but the weights have 4"):
+        view.set_decoding(WEIGHTS[:, :, :4], WORDS)
 
 
 def test_one_kind_in_place_of_the_other():

@@ -495,6 +495,17 @@ def test_other_numbers_are_drawn_in_place(show):
     assert page.evaluate("told") == []
 
 
+def test_links_stay_while_the_word_is_the_same(show):
+    """New ones would appear again, and so move, at every step."""
+    page = show(writing())
+    link = page.locator(".st-now").first.element_handle()
+    page.locator(".st-stage").press("ArrowRight")
+    assert now(page)[0] == "2 write"
+    assert link.evaluate("link => link.isConnected")
+    page.locator(".st-stage").press("ArrowRight")
+    assert not link.evaluate("link => link.isConnected")
+
+
 def test_what_changes_moves_unless_the_reader_wants_no_motion(show):
     for make in (numbers, writing):
         page = show(make(mask=MASK) if make is numbers else make())

@@ -4,12 +4,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ..plotting import INK, PAPER
+from ..plotting import INK
 from .base import CourseWidget, javascript, stylesheet
-from .still import figure_picture
+from .still import figure_picture, paper
 
 MOST = 12  # bars that fit a slide
 LEAST = 0.0005  # what is left over and smaller would be read as zero
@@ -129,15 +128,13 @@ class Ask(CourseWidget):
         rows = [*self.answers, *[("all others", self._reply["others"])] * bool(self._reply["others"])]
         lines = textwrap.wrap(f"{self.label}: {self.text}", 80, max_lines=6)
         lines += textwrap.wrap(_nothing(self._reply), 80)
-        figure = Figure(figsize=(8, 0.2 * len(lines) + (0.6 + 0.34 * len(rows) if rows else 0.2)), dpi=100,
-                        layout="constrained", facecolor=PAPER)  # fmt: skip
-        FigureCanvasAgg(figure)
+        figure = paper(8, 0.2 * len(lines) + (0.6 + 0.34 * len(rows) if rows else 0.2))
         figure.suptitle("\n".join(lines), x=0.02, ha="left", fontsize=11, color=INK, parse_math=False)
         if rows:
             axes = figure.subplots()
             colours = [ANSWER] * len(self.answers) + [OTHERS]
             bars = axes.barh(range(len(rows)), [share for _, share in rows], color=colours[: len(rows)], height=0.7)
-            axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=10)
+            axes.bar_label(bars, fmt="%.4f", padding=3, fontsize=10)
             axes.set(xlim=(0, 1.12), xticks=[0, 0.5, 1], xlabel="probability")
             names = [label if len(label) <= 32 else f"{label[:31]}…" for label, _ in rows]
             axes.set_yticks(range(len(rows)), names, color=INK, parse_math=False)
@@ -160,8 +157,8 @@ class Ask(CourseWidget):
         for reply in [self._reply, *others]:
             lines.append(f"{self.label}: {reply['text']}")
             lines += [f"   {_nothing(reply)}"] * bool(_nothing(reply))
-            lines += [f"   {name}: {probability:.3f}" for name, probability in reply["answers"]]
-            lines += [f"   all others: {reply['others']:.3f}"] * bool(reply["others"])
+            lines += [f"   {name}: {probability:.4f}" for name, probability in reply["answers"]]
+            lines += [f"   all others: {reply['others']:.4f}"] * bool(reply["others"])
         return "\n".join(lines)
 
 

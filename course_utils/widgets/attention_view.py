@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import traitlets
 from matplotlib import colormaps
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ..plotting import MUTED, PAPER, attention_heatmap
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .still import GREY, LIGHT, grid_picture, matrix_picture
+from .still import GREY, LIGHT, grid_picture, matrix_picture, paper
 from .tensors import (
     is_causal,
     read_links,
@@ -334,7 +333,7 @@ class AttentionView(CourseWidget):
     def _head_figure(self) -> Figure:
         content, weights = self._shown, self.weights[self.layer, self.head].copy()  # torch wants what it may write
         n_rows, n_columns = weights.shape
-        figure = _figure(np.clip(1.6 + 0.42 * n_columns, 4, 12), min(10, 2 + 0.36 * n_rows))
+        figure = paper(np.clip(1.6 + 0.42 * n_columns, 4, 12), min(10, 2 + 0.36 * n_rows))
         axes = figure.add_subplot()
         attention_heatmap(weights, self.rows, self.columns, self.alignment, axes)
         axes.images[0].set_clim(0, content["top"])
@@ -421,7 +420,7 @@ class AttentionView(CourseWidget):
         sizes = f"{where}{n_rows} queries by {n_columns} keys"
         lines = [f"{title}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
         for token, row in list(zip(self.rows, self.weights[self.layer, self.head], strict=True))[:40]:
-            lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.3f}")
+            lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.4f}")
         return "\n".join(lines + ["…"] * (n_rows > 40))
 
 
@@ -488,19 +487,13 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
     return arrays, content
 
 
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float) -> Figure:
     layers, heads, n_rows, n_columns = pictures.shape
     weights = np.where(hidden, -1, pictures * (top / 255))  # below the colour scale: padding
     gaps = [-(-size // 12) for size in (n_rows, n_columns)]
     weights = np.pad(weights, [(0, 0), (0, 0), *((0, gap) for gap in gaps)], constant_values=np.nan)
     height, width = weights.shape[2:]
-    figure = _figure(np.clip(2 + 1.2 * heads, 4, 12), min(12, 1 + 1.2 * layers))
+    figure = paper(np.clip(2 + 1.2 * heads, 4, 12), min(12, 1 + 1.2 * layers))
     axes = figure.add_subplot()
     colours = colormaps["cividis"].with_extremes(bad=PAPER, under=np.array(GREY) / 255)
     mosaic = weights.swapaxes(1, 2).reshape(layers * height, heads * width)

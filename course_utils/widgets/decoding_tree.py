@@ -4,13 +4,12 @@ import math
 from collections.abc import Mapping
 
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from ..plotting import BAD, GOOD, INK, MUTED, PAPER
 from .base import CourseWidget, check_index, javascript, stylesheet
-from .still import figure_picture
+from .still import figure_picture, paper
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
 SAMPLING = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p"}
@@ -226,8 +225,7 @@ def _figure(content: dict, step: int) -> Figure:
     sampled = any(node["sampled"] for node in nodes)
     below = PITCH_Y * (1 + max(node["row"] for node in nodes))
     down = below + 40 + 17 * sampled
-    figure = Figure(figsize=(across / 100, down / 100), dpi=100, layout="none", facecolor=PAPER)
-    FigureCanvasAgg(figure)
+    figure = paper(across / 100, down / 100, layout="none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(-WIDTH / 2 - 10, across - WIDTH / 2 - 10), ylim=(down - PITCH_Y / 2, -PITCH_Y / 2))
     axes.set_axis_off()

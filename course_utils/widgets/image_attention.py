@@ -8,19 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
 from ..plotting import INK, KEY, MUTED, PAPER, QUERY
-from .base import CourseWidget, check_index, javascript, quantised, stylesheet
-from .still import figure_picture
+from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .still import figure_picture, paper
 from .tensors import read_tokens, read_weights
 
 MOST_PIXELS = 1024  # of a side
 MOST_WEIGHTS = 1_000_000  # 2 MB in an exported page, or 2.7 MB as text
 FADED = 0.45  # of the picture below the squares
+FULL = 0.92  # side of the largest square in its patch
 
 
 class ImageAttention(CourseWidget):
@@ -99,7 +99,8 @@ class ImageAttention(CourseWidget):
             check_index("head", head, self._weights.shape[1])
             cell = query, int(self._weights[layer, head, query].argmax())
         content = {"image": _data_url(self._image), "pixels": self._image.shape[:2], "grid": grid, "rows": rows or [],
-                   "shape": self._weights.shape, "weights": self._weights.tobytes()}  # fmt: skip
+                   "shape": self._weights.shape}
+        content |= _sent(self._weights)
         super().__init__(_content=content, layer=layer, head=head, cell=cell, title=title)
 
     @property
@@ -115,7 +116,7 @@ class ImageAttention(CourseWidget):
                              "make another ImageAttention.")
         _warn_of_large_rows(new)
         self._weights = new
-        self._content = self._content | {"weights": new.tobytes()}
+        self._content = self._content | _sent(new)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -148,8 +149,7 @@ class ImageAttention(CourseWidget):
         """The picture, and what the selected query looks at, as a matplotlib figure for print."""
         (height, width), (rows, columns) = self._image.shape[:2], self.grid
         size = 8.4, 4 * min(1.5, height / width) + 0.8
-        figure = Figure(figsize=size, dpi=100, layout="constrained", facecolor=PAPER)
-        FigureCanvasAgg(figure)
+        figure = paper(*size)
         query, key = self.cell
         asks, looks = figure.subplots(1, 2)
         faded = 1 - FADED * (1 - self._image / 255)
@@ -161,7 +161,7 @@ class ImageAttention(CourseWidget):
         looks.set_title("looks at", fontsize=11, color=KEY)
         weights = self._weights[self.layer, self.head, query]
         for place, weight in enumerate(weights / (weights.max() or 1)):
-            (y, x), side = divmod(place, columns), 0.92 * weight**0.5
+            (y, x), side = divmod(place, columns), FULL * weight**0.5
             corner = x + 0.5 - side / 2, y + 0.5 - side / 2
             looks.add_patch(Rectangle(corner, side, side, facecolor=KEY, edgecolor=PAPER, linewidth=0.6))
         frames = [(looks, key, INK)] + [(axes, query, QUERY) for axes in (asks, looks) if not self.rows]
@@ -169,7 +169,7 @@ class ImageAttention(CourseWidget):
             y, x = divmod(place, columns)
             axes.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=colour, linewidth=2.5, clip_on=False))
         figure.supxlabel(f"layer {self.layer}, head {self.head}. Area: weight; the largest square is "
-                         f"{weights.max():.3f}", fontsize=10, color=MUTED)
+                         f"{weights.max():.4f}", fontsize=10, color=MUTED)
         return figure
 
     def _place(self, index: int) -> str:
@@ -180,7 +180,8 @@ class ImageAttention(CourseWidget):
         return self.rows[self.cell[0]] if self.rows else self._place(self.cell[0])
 
     def _export_state(self) -> dict:
-        content = self._content | {"weights": quantised(self._weights)}
+        sums = float32(self._weights.sum(axis=-1, dtype=np.float64))
+        content = self._content | {"weights": quantised(self._weights), "sums": sums}
         return {name: getattr(self, name) for name in self._names} | {"_content": content}
 
     def _still(self) -> bytes:
@@ -191,10 +192,11 @@ class ImageAttention(CourseWidget):
         query, key = self.cell
         weights = self._weights[self.layer, self.head, query]
         (down, across), where = self.grid, f"layer {self.layer}, head {self.head}"
-        lines = [f"{title}a picture of {down} by {across} patches. In {where}, the query {self._asking()} gives "
-                 f"{weights[key]:.3f} to {self._place(key)}, and most to:"]
-        lines += [f"{self._place(int(k))}: {weights[k]:.3f}" for k in np.argsort(-weights, kind="stable")[:5]]
-        return "\n".join([*lines, f"to the whole picture {weights.sum(dtype=np.float64):.3f}"])
+        units = "pixels" if self.grid == self._image.shape[:2] else "patches"
+        lines = [f"{title}a picture of {down} by {across} {units}. In {where}, the query {self._asking()} gives "
+                 f"{weights[key]:.4f} to {self._place(key)}, and most to:"]
+        lines += [f"{self._place(int(k))}: {weights[k]:.4f}" for k in np.argsort(-weights, kind="stable")[:5]]
+        return "\n".join([*lines, f"to the whole picture {weights.sum(dtype=np.float64):.4f}"])
 
 
 def _read_image(image) -> np.ndarray:
@@ -227,6 +229,12 @@ def _read_few(weights, batch: int | None) -> np.ndarray:
                          "shown over a picture. Choose a layer, weights[-1], or a head.")
     weights.flags.writeable = False  # a change in place could not be drawn
     return weights
+
+
+def _sent(weights: np.ndarray) -> dict[str, bytes]:
+    """What goes to a live view: the weights, and the sums of their rows."""
+    sums = weights.sum(axis=-1, dtype=np.float64).astype("<f4")
+    return {"weights": weights.tobytes(), "sums": sums.tobytes()}
 
 
 def _warn_of_large_rows(weights: np.ndarray) -> None:

@@ -6,13 +6,12 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, javascript, stylesheet
-from .still import figure_picture
+from .still import figure_picture, paper
 
 LENGTHS = (4, 64)
 BYTES = 4  # a score is a float32
@@ -142,8 +141,7 @@ class MaskExplorer(CourseWidget):
 
     def figure(self) -> Figure:
         """The mask as a matplotlib figure for print, with the selected pair and the path between the two."""
-        figure = Figure(figsize=(5.6, 5.2), dpi=100, layout="constrained", facecolor=PAPER)
-        FigureCanvasAgg(figure)
+        figure = paper(5.6, 5.2)
         axes = figure.add_subplot()
         axes.imshow(self.mask, cmap=ListedColormap([UNSEEN, SEEN]), vmin=0, vmax=1)
         edges = np.arange(self.length + 1) - 0.5

@@ -3,12 +3,11 @@
 
 import numpy as np
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, float32, javascript, stylesheet
-from .still import figure_picture
+from .still import figure_picture, paper
 from .tensors import as_array
 
 NAMES = {"sinusoidal": "product", "learned": "product", "rotary": "product", "alibi": "bias"}
@@ -161,7 +160,7 @@ class PositionExplorer(CourseWidget):
         by_distance = ", ".join(f"{k - query:+d}: {table[query, k]:.2f}" for k in range(self.length)
                                 if abs(k - query) in (0, 1, 2, 4, 8, 16, 32, 64))
         return (f"{title}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. Query {query}, key "
-                f"{key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.3f}.\n"
+                f"{key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
                 f"{NAMES[self.kind]} of query {query} by distance: {by_distance}")
 
 
@@ -218,8 +217,7 @@ def _products(kind: str, length: int, d_model: int, learned: bytes = b"") -> np.
 
 def _figure(kind: str, left: np.ndarray, table: np.ndarray, query: int, key: int) -> Figure:
     length, columns = left.shape
-    figure = Figure(figsize=(11, 3.6), dpi=100, layout="constrained", facecolor=PAPER)
-    FigureCanvasAgg(figure)
+    figure = paper(11, 3.6)
     picture, matrix, plot = figure.subplots(1, 3)
     distance = np.arange(length)
     for axes, values, names in ((picture, left, ("head" if kind == "alibi" else "column",
@@ -247,5 +245,5 @@ def _figure(kind: str, left: np.ndarray, table: np.ndarray, query: int, key: int
     plot.plot([key - query], [table[query, key]], "s", color=PAPER, markeredgecolor=INK, markersize=8)
     plot.set(xlabel="distance: key − query", ylabel=NAMES[kind])
     plot.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{kind}: query {query}, key {key}, {NAMES[kind]} {table[query, key]:.3f}", fontsize=11)
+    figure.suptitle(f"{kind}: query {query}, key {key}, {NAMES[kind]} {table[query, key]:.4f}", fontsize=11)
     return figure

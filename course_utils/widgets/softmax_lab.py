@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, MUTED, PAPER
+from ..plotting import INK, KEY, MUTED
 from .base import CourseWidget, javascript, stylesheet
-from .still import figure_picture
+from .still import figure_picture, paper
 
 MOST_KEYS = 10  # what fits a slide
 WIDEST = 1024
@@ -135,10 +134,9 @@ class SoftmaxLab(CourseWidget):
 
     def figure(self) -> Figure:
         """Scores and weights side by side, as a matplotlib figure for print."""
-        figure = Figure(figsize=(8, 1.2 + 0.4 * self._n_keys), dpi=100, layout="constrained", facecolor=PAPER)
-        FigureCanvasAgg(figure)
+        figure = paper(8, 1.2 + 0.4 * self._n_keys)
         axes = figure.subplots(1, 2, sharey=True)
-        panels = [(self.inputs, MUTED, "into the softmax", "%.2f"), (self.weights, WEIGHT, "weight", "%.3f")]
+        panels = [(self.inputs, MUTED, "into the softmax", "%.2f"), (self.weights, WEIGHT, "weight", "%.4f")]
         for side, (values, colour, name, digits) in zip(axes, panels, strict=True):
             bars = side.barh(range(self._n_keys), values, color=colour, height=0.6)
             side.bar_label(bars, fmt=digits, padding=3, fontsize=10)
@@ -156,7 +154,7 @@ class SoftmaxLab(CourseWidget):
     def _summary(self) -> str:
         scaled = ", divided by its root" if self.scaled else ""
         return (f"width {self.width}{scaled}, temperature {self.temperature:g}: entropy {self.entropy:.2f} bits "
-                f"(like {2**self.entropy:.1f} of {self._n_keys} keys), gradient {self.gradient:.3f}")
+                f"(like {2**self.entropy:.1f} of {self._n_keys} keys), gradient {self.gradient:.4f}")
 
     def _export_state(self) -> dict:
         return {name: getattr(self, name) for name in self._names}
@@ -167,7 +165,7 @@ class SoftmaxLab(CourseWidget):
     def _in_words(self) -> str:
         lines = [f"{self.title}: {self._summary()}" if self.title else self._summary()]
         for label, score, fed, weight in zip(self.labels, self.scores, self.inputs, self.weights, strict=True):
-            lines.append(f"{label}: score {score:.2f}, into the softmax {fed:.2f}, weight {weight:.3f}")
+            lines.append(f"{label}: score {score:.2f}, into the softmax {fed:.2f}, weight {weight:.4f}")
         return "\n".join(lines)
 
 

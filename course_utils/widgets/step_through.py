@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import traitlets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, MUTED, PAPER, QUERY, VALUE, attention_heatmap
+from ..plotting import INK, KEY, MUTED, QUERY, VALUE, attention_heatmap
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .still import figure_picture, matrix_picture
+from .still import figure_picture, matrix_picture, paper
 from .tensors import as_array, read_tokens, read_weights, warn_of_odd_rows
 
 STEPS = {"attention": ("scores", "mask", "softmax", "weigh", "sum"), "decoding": ("look", "write")}
@@ -118,12 +117,12 @@ class StepThrough(CourseWidget):
 
         Args:
             weights: as for ``decoding``.
-            rows, columns: default: as for ``set_attention``.
+            rows, columns: default: the present ones.
             probabilities: default: not shown, since they belong to the weights.
 
         The word and the step stay if they still exist; otherwise they go back to the first.
         """
-        rows, columns, _ = self._tokens(rows, columns)
+        rows, columns = (self.rows if rows is None else rows), (self.columns if columns is None else columns)
         self._show(*_read_decoding(weights, rows, columns, probabilities))
 
     def _tokens(self, rows, columns) -> tuple:
@@ -178,7 +177,7 @@ class StepThrough(CourseWidget):
     def figure(self) -> Figure:
         """All steps of the query as a matplotlib figure for print; of a sentence being written, all its words."""
         if self._content["kind"] == "decoding":
-            figure = _figure(2.4 + 0.5 * len(self.columns), 1.9 + 0.36 * len(self.rows))
+            figure = paper(2.4 + 0.5 * len(self.columns), 1.9 + 0.36 * len(self.rows))
             attention_heatmap(self.weights, self.rows, self.columns, axes=figure.add_subplot())
             return figure
         return self._computation()
@@ -186,7 +185,7 @@ class StepThrough(CourseWidget):
     def _computation(self) -> Figure:
         seen = np.array(self._content["mask"][self.query], bool)
         scores, weights = self._scores()[self.query], self.weights[self.query]
-        figure = _figure(10.5, 1.8 + 0.36 * len(seen))
+        figure = paper(10.5, 1.8 + 0.36 * len(seen))
         left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.4))
         keys = range(len(seen))
         bars = left.barh(keys, np.where(seen, scores, 0), color=MUTED, height=0.6)
@@ -239,12 +238,6 @@ class StepThrough(CourseWidget):
         output = self.weights[self.query] @ self._arrays["values"]
         numbers = ", ".join(f"{number:.4f}" for number in output[:8]) + ", …" * (len(output) > 8)
         return "\n".join([*lines, f"output: {numbers}"])
-
-
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor=PAPER)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _read_attention(queries, keys, values, rows, columns, mask) -> tuple[dict, dict]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib
 import matplotlib.style
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image, ImageDraw, ImageFont
 
@@ -44,6 +45,13 @@ def png(picture: Image.Image) -> bytes:
     file = io.BytesIO()
     picture.quantize(64, dither=Image.Dither.NONE).save(file, "png", optimize=True)
     return file.getvalue()
+
+
+def paper(width: float, height: float, layout: str = "constrained") -> Figure:
+    """An empty figure, in inches; pyplot does not know of it, so that a notebook does not show it twice."""
+    figure = Figure(figsize=(width, height), dpi=100, layout=layout, facecolor=PAPER)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def figure_picture(draw: Callable[[], Figure]) -> bytes:
@@ -95,7 +103,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     cells = Image.fromarray(shades)
     cells = cells.resize((n_columns * pitch, n_rows * pitch), Image.Resampling.NEAREST)
 
-    end = "1" if top == 1 else f"{top:.3f}"
+    end = "1" if top == 1 else f"{top:.4f}"
     note = f"weight: dark 0, bright {end}" + (" · outlined: true alignment" if alignment and labelled else "")
     note += " · grey: padding" if any(padding) else ""
     note += " · white: masked" if causal else ""

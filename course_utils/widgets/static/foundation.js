@@ -129,6 +129,11 @@ function narrow(value) {
   return value === 0 || value >= 0.00005 ? value.toFixed(4) : value.toExponential(1);
 }
 
+// Where the largest value is; the first of equal ones.
+function strongestOf(values) {
+  return values.reduce((best, value, k) => (value > values[best] ? k : best), 0);
+}
+
 // Decimals, with a minus as wide as a plus, and none before a zero.
 function signed(value, digits = 2) {
   const text = value.toFixed(digits);
@@ -211,8 +216,16 @@ class CourseWidget {
   update(state) {
     const before = this.state || {};
     this.state = state;
-    if (before._content !== state._content || before.title !== state.title) this.build();
+    if (before._content !== state._content || before.title !== state.title) this.rebuild();
     this.show();
+  }
+
+  // The kernel may send another content while the reader is here: what had the focus has it again.
+  rebuild() {
+    const stops = () => [...this.root.querySelectorAll("[tabindex], button, input, select")];
+    const place = stops().indexOf(document.activeElement);
+    this.build();
+    if (place >= 0) stops()[place]?.focus({ preventScroll: true });
   }
 
   destroy() {

@@ -2,7 +2,7 @@
 //
 // State: {_content: {image, pixels, grid, rows, shape, weights}, layer, head, cell, title}. The image is a data URL of
 // `pixels` = [height, width]; its patches lie in `grid` = [rows, columns]; `rows` are the words that ask, none if the
-// patches do; weights are [layers, heads, T_q, T_k] = `shape`.
+// patches do; weights are [layers, heads, T_q, T_k] = `shape`, and `sums` those of their rows.
 
 const BOARD = { width: 350, height: 340 }; // CSS pixels that a picture may take
 const TILES = 240; // CSS pixels for the small pictures of all heads, either way
@@ -23,10 +23,11 @@ class ImageAttention extends CourseWidget {
     [this.layers, this.heads, this.queries, this.keys] = content.shape;
     [this.down, this.across] = content.grid;
     this.words = content.rows;
-    this.all = numbers(content.weights);
+    [this.all, this.sums] = [content.weights, content.sums].map(numbers);
     const scale = Math.min(BOARD.width / width, BOARD.height / height);
     this.size = { width: scale * width, height: scale * height };
     this.pitch = { x: this.size.width / this.across, y: this.size.height / this.down };
+    this.unit = this.down === height && this.across === width ? "pixel" : "patch";
     this.coarse = scale >= 3; // a picture of few pixels keeps its edges
 
     this.squares = shape("path", { class: "ia-squares" });
@@ -50,7 +51,7 @@ class ImageAttention extends CourseWidget {
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
       element("div", { class: "ia-sides" }, [
-        head(this.words.length ? "which word asks: click it" : "which patch asks: click it", "ia-asking", this.asks.stage),
+        head(this.words.length ? "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage),
         head("what it looks at: point at it", "ia-looking", this.looks.stage),
         ...(several ? [head("every head: layer ↓ head →", "ia-every", this.grid())] : []),
       ]),
@@ -124,7 +125,7 @@ class ImageAttention extends CourseWidget {
   }
 
   select(query) {
-    if (query !== this.state.cell[0]) this.choose({ cell: [query, strongest(this.weights(this.state.layer, this.state.head, query))] });
+    if (query !== this.state.cell[0]) this.choose({ cell: [query, strongestOf(this.weights(this.state.layer, this.state.head, query))] });
   }
 
   readOff(key) {
@@ -136,7 +137,7 @@ class ImageAttention extends CourseWidget {
     if (layer < 0 || layer >= this.layers || head < 0 || head >= this.heads) return;
     if (layer === this.state.layer && head === this.state.head) return;
     const query = this.state.cell[0];
-    this.choose({ layer, head, cell: [query, strongest(this.weights(layer, head, query))] });
+    this.choose({ layer, head, cell: [query, strongestOf(this.weights(layer, head, query))] });
   }
 
   // --- showing ---
@@ -149,7 +150,7 @@ class ImageAttention extends CourseWidget {
   show() {
     const { layer, head, cell: [query, key] } = this.state;
     const weights = this.weights(layer, head, query);
-    const top = weights[strongest(weights)];
+    const top = weights[strongestOf(weights)];
     const { x, y } = this.pitch;
     this.squares.setAttribute("d", Array.from(weights, (weight, k) => {
       const side = FULL * Math.sqrt(weight / (top || 1));
@@ -164,7 +165,7 @@ class ImageAttention extends CourseWidget {
     this.tiles?.forEach((tile, k) => {
       const [l, h] = [Math.floor(k / this.heads), k % this.heads];
       const values = this.weights(l, h, query);
-      paintMatrix(tile, values, this.down, this.across, values[strongest(values)] || 1);
+      paintMatrix(tile, values, this.down, this.across, values[strongestOf(values)] || 1);
       tile.classList.toggle("is-current", l === layer && h === head);
     });
     this.readAloud(layer, head, query, key, weights, top);
@@ -173,12 +174,12 @@ class ImageAttention extends CourseWidget {
   readAloud(layer, head, query, key, weights, top) {
     const asks = this.words.length ? tokenElement(this.words[query], "ia-asking") : element("span", { class: "ia-asking", text: this.patch(query) });
     const where = this.layers * this.heads > 1 ? [`layer ${layer}, head ${head}: `] : [];
-    const sum = weights.reduce((so, weight) => so + weight, 0);
-    const rest = sum > 0 && sum < 0.99995 ? ` Elsewhere, not on the picture: ${readable(1 - sum)}.` : "";
-    this.readout.replaceChildren(
-      ...where, asks, " looks at ", element("span", { class: "ia-looking", text: this.patch(key) }), " with ",
-      element("b", { text: readable(weights[key]) }), `. The largest square is ${readable(top)}.${rest}`,
-    );
+    const sum = this.sums[(layer * this.heads + head) * this.queries + query]; // exact: 16 bits of each weight add up
+    const rest = sum < 0.99995 ? ` Elsewhere, not on the picture: ${readable(1 - sum)}.` : "";
+    const looks = top ? [" looks at ", element("span", { class: "ia-looking", text: this.patch(key) }), " with ",
+      element("b", { text: readable(weights[key]) }), `. The largest square is ${readable(top)}.${rest}`]
+      : [" looks at nothing in the picture."];
+    this.readout.replaceChildren(...where, asks, ...looks);
     this.asks.stage.setAttribute("aria-label", this.readout.textContent);
     this.looks.stage.setAttribute("aria-label", this.readout.textContent);
   }
@@ -194,8 +195,4 @@ class ImageAttention extends CourseWidget {
   patch(k) {
     return `row ${Math.floor(k / this.across)}, column ${k % this.across}`;
   }
-}
-
-function strongest(values) {
-  return values.reduce((best, value, k) => (value > values[best] ? k : best), 0);
 }

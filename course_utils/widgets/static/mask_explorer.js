@@ -211,7 +211,7 @@ class MaskExplorer extends CourseWidget {
     const count = (name, number, rest) => [element("dt", { text: name }), element("dd", {}, [element("b", { text: number }), ` ${rest}`])];
     this.counts.replaceChildren(
       ...count("pairs", pairs, `of ${length ** 2} (${Math.round(100 * share)} %)`),
-      ...count("memory", bytes(BYTES * pairs), `of ${bytes(BYTES * length ** 2)} (${BYTES} bytes a score)`),
+      ...count("memory", bytes(BYTES * pairs), `of ${bytes(BYTES * length ** 2)}, if only these are stored`),
     );
     this.bar.style.width = `${100 * share}%`;
   }

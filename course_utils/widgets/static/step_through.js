@@ -82,7 +82,6 @@ class StepThrough extends CourseWidget {
     this.says = element("div", { class: "st-says" });
     this.detail = element("div", { class: "st-detail" });
     this.readout = element("div", { class: "st-readout", role: "status", "aria-live": "polite" }, [this.says, this.detail]);
-    const focused = this.stage === document.activeElement; // Python may send other numbers while the reader is here
     this.drawing = new { attention: ComputationDrawing, decoding: DecodingDrawing }[kind](this, content);
     this.stage = element("div", { class: "st-stage", tabindex: 0, role: "application", "aria-roledescription": "steps" },
       [this.drawing.node]);
@@ -99,7 +98,6 @@ class StepThrough extends CourseWidget {
         element("span", { class: "is-hint", text: `← → step · Home End · ↑ ↓ ${kind === "decoding" ? "word · , . source word" : "query · , . key"} · Esc leaves` }),
       ]),
     );
-    if (focused) this.stage.focus({ preventScroll: true });
   }
 
   // --- showing ---
@@ -138,8 +136,4 @@ class StepThrough extends CourseWidget {
 
 function total(values, part) {
   return values.reduce((sum, value, k) => sum + part(value, k), 0);
-}
-
-function strongestOf(values) {
-  return values.reduce((best, value, k) => (value > values[best] ? k : best), 0);
 }

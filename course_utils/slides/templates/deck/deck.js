@@ -56,7 +56,8 @@
   // Tab stays in the slide that is shown: views of the others cannot get the focus.
   function wakeOne() {
     const shown = Reveal.getCurrentSlide();
-    for (const slide of document.querySelectorAll(".slides section section")) slide.inert = slide !== shown;
+    const all = Reveal.isOverview(); // there a slide is chosen by a click
+    for (const slide of document.querySelectorAll(".slides section section")) slide.inert = !all && slide !== shown;
   }
 
   async function start() {
@@ -84,7 +85,7 @@
       keyboardCondition: (event) => !event.target.closest?.(".course-widget")
         || ["PageDown", "PageUp"].includes(event.key),
     });
-    Reveal.on("slidechanged", wakeOne);
+    for (const event of ["slidechanged", "overviewshown", "overviewhidden"]) Reveal.on(event, wakeOne);
     wakeOne();
     window.deckReady = true;
   }
