@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import TimeoutError as NotYet
 from synthetic import code, lesson, text
-from test_slides import open_deck
+from test_slides import OUTSIDE, open_deck
 
 from course_utils.slides import deck
 from course_utils.widgets import strip_widget_state
@@ -123,6 +123,22 @@ def open_slides(page, folder, *widgets):
         notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
     notebook.cells.append(text("slide", "## After"))
     open_deck(page, deck(notebook, folder), folder)
+
+
+def only_the_remote_control_turns(page, controls, keys):
+    """In an open deck: of each slide's control ``(number, selector)`` the keys stay inside, and PageDown turns."""
+    where = "Reveal.getIndices().h"
+    for number, control in controls:
+        page.evaluate(f"Reveal.slide({number})")
+        assert page.evaluate(OUTSIDE) == []
+        page.locator(control).first.focus()
+        for key in keys:
+            page.keyboard.press(key)
+        assert page.evaluate(where) == number
+        page.keyboard.press("PageDown")
+        assert page.evaluate(where) == number + 1
+    assert page.script_errors == []
+    assert page.outside_requests == []
 
 
 # --- JupyterLab and Notebook ---

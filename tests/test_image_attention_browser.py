@@ -4,8 +4,19 @@ import re
 
 import numpy as np
 import pytest
-from browser import DARK, HEARD, destroyed, milliseconds, mounted, open_live, open_slides, press, run, serious
-from test_slides import OUTSIDE
+from browser import (
+    DARK,
+    HEARD,
+    destroyed,
+    milliseconds,
+    mounted,
+    only_the_remote_control_turns,
+    open_live,
+    open_slides,
+    press,
+    run,
+    serious,
+)
 
 from course_utils.widgets import ImageAttention
 
@@ -294,18 +305,9 @@ def test_half_a_million_weights_answer_within_50_ms(show):
 
 def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
     open_slides(browser_page, tmp_path, pixels(title="A picture"), caption())
-    where = "Reveal.getIndices().h"
-    for number in (1, 2):
-        browser_page.evaluate(f"Reveal.slide({number})")
-        assert browser_page.evaluate(OUTSIDE) == []
-        browser_page.locator(".ia-stage").nth(2 * number - 2).focus()
-        for key in ("ArrowRight", "ArrowLeft", "]", "Space", "n", "ArrowRight", "Home"):
-            browser_page.keyboard.press(key)
-        assert browser_page.evaluate(where) == number
-        browser_page.keyboard.press("PageDown")
-        assert browser_page.evaluate(where) == number + 1
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
+    controls = [(1, ".ia-asks"), (2, ".ia-words")]
+    only_the_remote_control_turns(browser_page, controls,
+                                  ("ArrowRight", "ArrowLeft", "]", "Space", "n", "ArrowRight", "Home"))
 
 
 # --- JupyterLab and Notebook ---

@@ -5,8 +5,7 @@ All without a network.
 
 import numpy as np
 import pytest
-from browser import DARK, HEARD, destroyed, mounted, open_live, open_slides, run, serious
-from test_slides import OUTSIDE
+from browser import DARK, HEARD, destroyed, mounted, only_the_remote_control_turns, open_live, open_slides, run, serious
 
 from course_utils.widgets import MaskExplorer, SoftmaxLab
 
@@ -220,18 +219,9 @@ def test_update_draws_in_place_and_tells_nothing(show):
 
 def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
     open_slides(browser_page, tmp_path, lab(title="A lab"), MaskExplorer("fixed", title="Who may see whom?"))
-    where = "Reveal.getIndices().h"
-    for number, control in ((1, ".sl-track input"), (2, ".me-stage")):
-        browser_page.evaluate(f"Reveal.slide({number})")
-        assert browser_page.evaluate(OUTSIDE) == []
-        browser_page.locator(control).first.focus()
-        for key in ("ArrowRight", "ArrowLeft", "2", "Space", "n", "ArrowRight", "Home"):
-            browser_page.keyboard.press(key)
-        assert browser_page.evaluate(where) == number
-        browser_page.keyboard.press("PageDown")
-        assert browser_page.evaluate(where) == number + 1
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
+    controls = [(1, ".sl-track input"), (2, ".me-stage")]
+    only_the_remote_control_turns(browser_page, controls,
+                                  ("ArrowRight", "ArrowLeft", "2", "Space", "n", "ArrowRight", "Home"))
 
 
 # --- JupyterLab and Notebook, with the mask explorer ---
