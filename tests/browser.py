@@ -131,7 +131,7 @@ def only_the_remote_control_turns(page, controls, keys):
     for number, control in controls:
         page.evaluate(f"Reveal.slide({number})")
         assert page.evaluate(OUTSIDE) == []
-        page.locator(control).first.focus()
+        page.locator("section.present").last.locator(control).first.focus()
         for key in keys:
             page.keyboard.press(key)
         assert page.evaluate(where) == number

@@ -1,8 +1,19 @@
 """Ask in a real browser: exported pages, a deck, JupyterLab and Notebook; no network."""
 
 import pytest
-from browser import DARK, HEARD, SMALLEST_CONTRAST, contrasts, destroyed, mounted, open_live, open_slides, run, serious
-from test_slides import OUTSIDE
+from browser import (
+    DARK,
+    HEARD,
+    SMALLEST_CONTRAST,
+    contrasts,
+    destroyed,
+    mounted,
+    only_the_remote_control_turns,
+    open_live,
+    open_slides,
+    run,
+    serious,
+)
 
 from course_utils.widgets import Ask
 from course_utils.widgets.ask import ANSWER, OTHERS
@@ -200,18 +211,8 @@ def test_hidden_at_first_and_scaled_as_in_a_slide_show(show):
 def test_in_a_deck_only_the_remote_control_turns_the_page(browser_page, tmp_path):
     page = browser_page
     open_slides(page, tmp_path, ask(title="Masks"), ask(text="the cat [MASK] ."))
-    where = "Reveal.getIndices().h"
-    for number, control in ((1, ".ask button"), (2, ".ask input")):
-        page.evaluate(f"Reveal.slide({number})")
-        assert page.evaluate(OUTSIDE) == []
-        page.locator("section.present").last.locator(control).first.focus()
-        for key in ("ArrowRight", "ArrowLeft", "2", "Space", "n", "Enter", "Home"):
-            page.keyboard.press(key)
-        assert page.evaluate(where) == number
-        page.keyboard.press("PageDown")
-        assert page.evaluate(where) == number + 1
-    assert page.script_errors == []
-    assert page.outside_requests == []
+    only_the_remote_control_turns(page, [(1, ".ask button"), (2, ".ask input")],
+                                  ("ArrowRight", "ArrowLeft", "2", "Space", "n", "Enter", "Home"))
 
 
 # --- as in a running notebook, without one ---

@@ -99,8 +99,7 @@ class ImageAttention(CourseWidget):
             check_index("head", head, self._weights.shape[1])
             cell = query, int(self._weights[layer, head, query].argmax())
         content = {"image": _data_url(self._image), "pixels": self._image.shape[:2], "grid": grid, "rows": rows or [],
-                   "shape": self._weights.shape}
-        content |= _sent(self._weights)
+                   "shape": self._weights.shape} | _sent(self._weights)  # fmt: skip
         super().__init__(_content=content, layer=layer, head=head, cell=cell, title=title)
 
     @property
@@ -148,8 +147,7 @@ class ImageAttention(CourseWidget):
     def figure(self) -> Figure:
         """The picture, and what the selected query looks at, as a matplotlib figure for print."""
         (height, width), (rows, columns) = self._image.shape[:2], self.grid
-        size = 8.4, 4 * min(1.5, height / width) + 0.8
-        figure = paper(*size)
+        figure = paper(8.4, 4 * min(1.5, height / width) + 0.8)
         query, key = self.cell
         asks, looks = figure.subplots(1, 2)
         faded = 1 - FADED * (1 - self._image / 255)
@@ -180,8 +178,7 @@ class ImageAttention(CourseWidget):
         return self.rows[self.cell[0]] if self.rows else self._place(self.cell[0])
 
     def _export_state(self) -> dict:
-        sums = float32(self._weights.sum(axis=-1, dtype=np.float64))
-        content = self._content | {"weights": quantised(self._weights), "sums": sums}
+        content = self._content | {"weights": quantised(self._weights), "sums": float32(_row_sums(self._weights))}
         return {name: getattr(self, name) for name in self._names} | {"_content": content}
 
     def _still(self) -> bytes:
@@ -231,14 +228,17 @@ def _read_few(weights, batch: int | None) -> np.ndarray:
     return weights
 
 
+def _row_sums(weights: np.ndarray) -> np.ndarray:
+    return weights.sum(axis=-1, dtype=np.float64)
+
+
 def _sent(weights: np.ndarray) -> dict[str, bytes]:
     """What goes to a live view: the weights, and the sums of their rows."""
-    sums = weights.sum(axis=-1, dtype=np.float64).astype("<f4")
-    return {"weights": weights.tobytes(), "sums": sums.tobytes()}
+    return {"weights": weights.tobytes(), "sums": _row_sums(weights).astype("<f4").tobytes()}
 
 
 def _warn_of_large_rows(weights: np.ndarray) -> None:
-    sums = weights.sum(axis=-1, dtype=np.float64)
+    sums = _row_sums(weights)
     large = np.argwhere(sums > 1.02)
     if len(large):
         layer, head, row = large[0]
