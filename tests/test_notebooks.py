@@ -176,6 +176,20 @@ def notes_take_the_minutes_of_the_timetable(notebook, folder):
 
 
 @rule
+def slides_of_the_longer_lesson_say_so(notebook, folder):
+    """``90 only`` in the notes, for the deck, and ``optional`` in the heading, for who reads alone."""
+    problems, headings, longer = [], [], False
+    for cell in [*text_cells(notebook), text("", "slide")]:  # the last one closes what stands before it
+        if slide_type(cell) in ("slide", "subslide"):
+            if headings and longer != headings[0].endswith(" · optional"):
+                problems.append(headings[0])
+            headings, longer = re.findall(r"(?m)^#+ (.*)", cell.source), False
+        elif slide_type(cell) == "notes":
+            longer |= cell.source.startswith("> *Speaker notes · 90 only")
+    return problems
+
+
+@rule
 def no_saved_widget_state(notebook, folder):
     views = [output for output in outputs(notebook) if any("widget-view" in kind for kind in output.get("data", {}))]
     return ["a widget view is saved"] * len(views) + ["metadata.widgets is saved"] * ("widgets" in notebook.metadata)
@@ -307,6 +321,14 @@ def test_a_broken_rule_is_seen(good, check, cell):
     assert len(check(notebook, folder)) == 1
 
 
+@pytest.mark.parametrize(("heading", "note"), [("### Short · optional", "> *Speaker notes · 1 min.*"),
+                                               ("### Long", "> *Speaker notes · 90 only · 1 min.*")])
+def test_a_slide_of_the_longer_lesson_without_its_mark_is_seen(good, heading, note):
+    notebook, folder = good
+    notebook.cells += [text(heading, "subslide"), text(note, "notes"), text("### Next", "subslide")]
+    assert slides_of_the_longer_lesson_say_so(notebook, folder) == [heading.removeprefix("### ")]
+
+
 def test_three_code_cells_in_a_row_are_seen(good):
     notebook, folder = good
     notebook.cells += [code(), code()]
@@ -352,5 +374,6 @@ def test_a_timetable_that_the_notes_do_not_keep_is_seen(good, changed, to, probl
 
 
 def test_every_rule_is_tested():
-    apart = {text_between_code, metadata_is_what_course_run_writes, notes_take_the_minutes_of_the_timetable}
+    apart = {text_between_code, metadata_is_what_course_run_writes, notes_take_the_minutes_of_the_timetable,
+             slides_of_the_longer_lesson_say_so}
     assert {check for check, _ in BREAKS} | apart == set(RULES)
