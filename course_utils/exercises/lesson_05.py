@@ -540,6 +540,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     (f"This is the mean over all places. {PADDING_IN_THE_SUM} {COUNT_PIECES}",
      _pooled(_all, lambda states, mask: mask.size(1))),
     (PADDING_IN_THE_SUM, _pooled(_all)),
+    ("The numbers of pieces are (B,), the sums (B, d): keep the axis with mask.sum(dim=1, keepdim=True).",
+     _pooled(n=lambda states, mask: mask.sum(1).clamp(min=1))),
     (f"The sum is divided by T, padding included. {COUNT_PIECES}", _pooled(n=lambda states, mask: mask.size(1))),
     ("This is the sum. Divide by the number of pieces.", _pooled(n=lambda states, mask: 1)),
     ("The sum is divided by the root of the number of pieces. That was exercise 7 of lesson 04; a mean divides by the "
