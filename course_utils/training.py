@@ -97,7 +97,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     the history as they are at that moment.
 
     Args:
-        model: trained in place, left in evaluation mode.
+        model: trained in place, left in evaluation mode and without gradients.
         batches: an iterable of batches, gone through as often as needed; a ``DataLoader`` for several processes.
         steps: how many updates. A budget in steps means the same on every machine; one in seconds does not.
         lr: peak learning rate.
@@ -162,7 +162,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         if curve:
             curve.update(history.loss, final=True)
         accelerator.free_memory()
-        model.to(home).eval()
+        model.to(home).eval().zero_grad()                  # gradients take as much room as the weights
     if history.interrupted:
         print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
     return history

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 
+import numpy as np
 import pytest
 import torch
 import traitlets
@@ -110,7 +111,7 @@ def test_nodes_may_come_without_samples():
 
 @pytest.mark.parametrize(("given", "kept", "said"), [
     ({"temperature": 0.8, "top_k": 5}, {"temperature": 0.8, "top_k": 5}, "Samples: temperature 0.8, top-k 5."),
-    ({"top_p": 0.9, "top_k": None, "temperature": 1.0}, {"temperature": 1.0, "top_p": 0.9},
+    ({"top_p": 0.9, "top_k": None, "temperature": np.float32(1)}, {"temperature": 1.0, "top_p": 0.9},
      "Samples: temperature 1, top-p 0.9."), ({}, {}, None)])
 def test_a_tree_says_how_its_samples_were_drawn(given, kept, said):
     view = DecodingTree(tree() | {"sampling": given})

@@ -67,6 +67,12 @@ def test_a_coloured_picture_travels_as_it_is():
     np.testing.assert_allclose(picture(ImageAttention(COLOUR, CAPTION, WORDS)), COLOUR * 255, atol=0.51)
 
 
+def test_a_picture_with_a_palette_keeps_its_colours():
+    flag = Image.new("P", (4, 4), color=1)
+    flag.putpalette([0, 0, 0, 200, 30, 40])
+    assert np.unique(picture(ImageAttention(flag, SELF)).reshape(-1, 3), axis=0).tolist() == [[200, 30, 40]]
+
+
 @pytest.mark.parametrize(("image", "weights", "options", "grid"), [
     (GREY, SELF, {}, (4, 4)), (np.zeros((2, 8)), SELF, {}, (2, 8)), (np.zeros((8, 8)), SELF, {}, (4, 4)),
     (np.zeros((10, 40)), SELF, {}, (2, 8)), (np.zeros((10, 40)), SELF, {"grid": (4, 4)}, (4, 4)),
@@ -108,6 +114,8 @@ def test_rows_above_one_are_warned_of():
     (GREY, SELF[..., :15], {"rows": "x" * 16}, "15 square patches do not fill an image of 4 by 4 pixels.*grid="),
     (GREY, SELF, {"grid": (4, 5)}, "grid is 4 by 5, 20 patches, but the weights have 16 keys"),
     (GREY, SELF, {"grid": (-4, -4)}, "grid is -4 by -4"),
+    (GREY, SELF, {"grid": 4}, "grid is 4; expected .rows, columns."),
+    (GREY, SELF, {"grid": (4, 2, 2)}, "grid is .4, 2, 2.; expected .rows, columns."),
     (GREY, SELF[:, :, :3], {}, "3 queries and 16 keys, .* Give the 3 words as rows"),
     (GREY, SELF[:, :, :3], {"rows": ["a", "b"]}, "2 tokens in rows, but the weights have 3 row"),
     (GREY, -SELF, {}, "expected weights from 0 to 1"), (GREY, SELF[0, 0, 0], {}, "weights have 1 axes"),

@@ -57,6 +57,11 @@ def test_tables_share_nothing_between_training_and_unseen():
         assert all(len(part) == len(set(part)) or "" in part for part in (training, unseen)), "nothing is there twice"
 
 
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_templates_are_of_the_part_asked_for(generator):
+    assert not set(generator(400, 3)) & set(generator(400, 3, unseen_templates=True))
+
+
 def test_names_are_of_the_part_asked_for():
     """Also across tables: no person of the one part is a place of the other."""
     def names(tables, side):

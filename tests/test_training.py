@@ -119,6 +119,7 @@ def test_dropout_is_on_while_training_and_off_afterwards(training):
     fit(model, POINTS, steps=2, loss=loss)
     assert modes == [True, True]
     assert not model.training
+    assert all(weight.grad is None for weight in model.parameters())
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 
 import traitlets
 from matplotlib.figure import Figure
@@ -166,10 +167,10 @@ def _content(tree: Mapping) -> dict:
 def _sampling(given: Mapping) -> dict:
     """How samples were drawn, without what was left at its default."""
     known = isinstance(given, Mapping) and set(given) <= set(SAMPLING)
-    if not known or not all(value is None or isinstance(value, int | float) for value in given.values()):
+    if not known or not all(value is None or isinstance(value, Real) for value in given.values()):
         raise ValueError(f"the tree's sampling is {given!r:.80}; expected numbers named temperature, top_k and top_p, "
                          "as course_utils.decoding.sample takes them.")
-    return {name: given[name] for name in SAMPLING if given.get(name) is not None}
+    return {name: float(given[name]) for name in SAMPLING if given.get(name) is not None}
 
 
 def _drawn(content: dict) -> str:

@@ -198,6 +198,8 @@ class ImageAttention(CourseWidget):
 
 def _read_image(image) -> np.ndarray:
     """The picture in 8 bits, ``(H, W)`` or ``(H, W, 3)``."""
+    if getattr(image, "mode", None) == "P":  # a palette's numbers are no colours
+        image = image.convert("RGB")
     try:
         array = np.asarray(image.detach().cpu() if isinstance(image, torch.Tensor) else image)
         whole = array.dtype == np.uint8
@@ -257,7 +259,10 @@ def _read_grid(grid, keys: int, pixels: tuple[int, int]) -> tuple[int, int]:
             raise ValueError(f"weights have {keys} keys, and {keys} square patches do not fill an image of {height} by "
                              f"{width} pixels. Say how they lie: grid=(rows, columns).")
         return square[0]
-    rows, columns = map(int, grid)
+    try:
+        rows, columns = map(int, grid)
+    except (TypeError, ValueError):
+        raise ValueError(f"grid is {grid!r:.80}; expected (rows, columns) of patches, as (4, 4).") from None
     if rows < 1 or columns < 1 or rows * columns != keys:
         raise ValueError(f"grid is {rows} by {columns}, {rows * columns} patches, but the weights have {keys} keys.")
     return rows, columns

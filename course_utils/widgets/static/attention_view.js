@@ -358,12 +358,6 @@ function toggleGroup(name, buttons) {
   return element("span", { class: "av-toggle", role: "group", "aria-label": name }, buttons);
 }
 
-function strongest(count, weightAt) {
-  let best = 0;
-  for (let k = 1; k < count; k++) if (weightAt(k) > weightAt(best)) best = k;
-  return best;
-}
-
 function clamp(index, count) {
   return Math.max(0, Math.min(count - 1, index));
 }

@@ -8,7 +8,7 @@ class GridDrawing {
     const side = Math.max(22, Math.min(110, Math.floor(370 / layers), Math.floor(960 / heads)) - 4);
     this.side = side;
     const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
-    this.padded = MatrixDrawing.prototype.stripes.call(this, "av-padded", isPadding);
+    this.padded = stripes(view, "av-padded", isPadding);
     const name = (text, className) => element("span", { class: className, text, "aria-hidden": "true" });
     this.tiles = Array.from({ length: layers * heads }, (_, k) => this.tile(Math.floor(k / heads), k % heads));
     const rows = Array.from({ length: layers }, (_, layer) => [
@@ -71,7 +71,7 @@ class GridDrawing {
   }
 
   legend() {
-    const bar = MatrixDrawing.prototype.scale.call(this);
+    const bar = scaleWithEnds(colourRamp("av-ramp"), this.view.top, "colour");
     return [bar, ...this.view.maskedKey(), ...this.view.paddingKey(), this.view.hint("arrows move", "Enter opens")];
   }
 }

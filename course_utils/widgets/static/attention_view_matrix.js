@@ -74,7 +74,7 @@ class MatrixDrawing {
     const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
     this.out = element("div");
     this.board = element("div", { class: "av-board" },
-      [this.canvas, ...this.stripes("av-padded", isPadding), this.out, overlay]);
+      [this.canvas, ...stripes(this.view, "av-padded", isPadding), this.out, overlay]);
     this.board.style.cssText = `left:${left}px; top:${above}px; width:${this.width}px; height:${this.height}px`;
     this.board.classList.toggle("has-grid", pitch >= 12);
     this.board.style.setProperty("--pitch", `${pitch}px`);
@@ -114,33 +114,7 @@ class MatrixDrawing {
     this.marks.replaceChildren(...alignment.flatMap(([i, j]) => this.outlines(i, j)));
     this.rowAxis.showSentences();
     this.columnAxis.showSentences();
-    this.out.replaceChildren(...this.stripes("av-out", (side, k) => !this.view.takesPart(side, k)));
-  }
-
-  // One rectangle over every run of neighbouring rows and columns for which `covers` is true.
-  stripes(className, covers) {
-    const { rows, columns } = this.view;
-    const runs = (side, count) => {
-      const found = [];
-      for (let k = 0; k < count; k++) {
-        if (!covers(side, k)) continue;
-        if (found.at(-1)?.end === k) found.at(-1).end++;
-        else found.push({ start: k, end: k + 1 });
-      }
-      return found;
-    };
-    const stripe = (style) => {
-      const node = element("div", { class: className });
-      node.style.cssText = style;
-      return node;
-    };
-    const share = (part, count) => `${(100 * part) / count}%`;
-    return [
-      ...runs("row", rows.length).map(({ start, end }) => stripe(
-        `left:0; width:100%; top:${share(start, rows.length)}; height:${share(end - start, rows.length)}`)),
-      ...runs("column", columns.length).map(({ start, end }) => stripe(
-        `top:0; height:100%; left:${share(start, columns.length)}; width:${share(end - start, columns.length)}`)),
-    ];
+    this.out.replaceChildren(...stripes(this.view, "av-out", (side, k) => !this.view.takesPart(side, k)));
   }
 
   // A white line between two dark ones is seen on every colour of the scale.
@@ -197,6 +171,31 @@ function corner(names, left, above) {
   ]);
   node.style.cssText = `width:${left - 6}px; height:${above - 6}px`;
   return node;
+}
+
+// One rectangle over every run of neighbouring rows and columns of the matrix for which `covers` is true.
+function stripes({ rows, columns }, className, covers) {
+  const runs = (side, count) => {
+    const found = [];
+    for (let k = 0; k < count; k++) {
+      if (!covers(side, k)) continue;
+      if (found.at(-1)?.end === k) found.at(-1).end++;
+      else found.push({ start: k, end: k + 1 });
+    }
+    return found;
+  };
+  const stripe = (style) => {
+    const node = element("div", { class: className });
+    node.style.cssText = style;
+    return node;
+  };
+  const share = (part, count) => `${(100 * part) / count}%`;
+  return [
+    ...runs("row", rows.length).map(({ start, end }) => stripe(
+      `left:0; width:100%; top:${share(start, rows.length)}; height:${share(end - start, rows.length)}`)),
+    ...runs("column", columns.length).map(({ start, end }) => stripe(
+      `top:0; height:100%; left:${share(start, columns.length)}; width:${share(end - start, columns.length)}`)),
+  ];
 }
 
 function scaleWithEnds(picture, top, what) {

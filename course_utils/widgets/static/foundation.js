@@ -129,9 +129,15 @@ function narrow(value) {
   return value === 0 || value >= 0.00005 ? value.toFixed(4) : value.toExponential(1);
 }
 
-// Where the largest value is; the first of equal ones.
+// Where the largest value is, of those in an array or of `count` that a function gives; the first of equal ones.
 function strongestOf(values) {
-  return values.reduce((best, value, k) => (value > values[best] ? k : best), 0);
+  return strongest(values.length, (k) => values[k]);
+}
+
+function strongest(count, valueAt) {
+  let best = 0;
+  for (let k = 1; k < count; k++) if (valueAt(k) > valueAt(best)) best = k;
+  return best;
 }
 
 // Decimals, with a minus as wide as a plus, and none before a zero.

@@ -89,6 +89,7 @@ class ImageAttention extends CourseWidget {
 
   // A small picture of every head, one row a layer.
   grid() {
+    this.painted = undefined; // the query for which the tiles are drawn
     const ratio = this.down / this.across;
     const room = Math.min(TILES / this.heads, TILES / this.layers / ratio);
     const width = Math.max(16, Math.min(110, room)) - 4;
@@ -164,10 +165,12 @@ class ImageAttention extends CourseWidget {
     else [this.frames.asks, this.frames.self].forEach((frame) => this.put(frame, query));
     this.tiles?.forEach((tile, k) => {
       const [l, h] = [Math.floor(k / this.heads), k % this.heads];
+      tile.classList.toggle("is-current", l === layer && h === head);
+      if (this.painted === query) return; // another key, or another head: the small pictures stay
       const values = this.weights(l, h, query);
       paintMatrix(tile, values, this.down, this.across, values[strongestOf(values)] || 1);
-      tile.classList.toggle("is-current", l === layer && h === head);
     });
+    this.painted = query;
     this.readAloud(layer, head, query, key, weights, top);
   }
 
