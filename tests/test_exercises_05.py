@@ -897,6 +897,19 @@ def bs_in_place(start, end, is_passage, max_len):
     return REFERENCE["best_span"](start, end, is_passage, max_len)
 
 
+def test_no_gradient_is_asked_of_places():
+    """PyTorch would warn of a loop's ``float(start[i] + end[j])`` before the check says that it is right."""
+    asked = []
+
+    def seen(start, end, is_passage, max_len):
+        asked.append(start.requires_grad)
+        return REFERENCE["best_span"](start, end, is_passage, max_len)
+
+    assert EXERCISES["best_span"].judge(seen)[0]
+    assert asked
+    assert not any(asked)
+
+
 @right("best_span")
 def bs_loops(start, end, is_passage, max_len):
     best, found = -math.inf, None
