@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 failed, 130 interrupted. Words that are not understood end with SystemExit(2).
     """
-    from .notebooks import CourseError, course_root
+    from .publish.notebooks import CourseError, course_root
 
     # What follows `course lab` goes to JupyterLab, options included.
     parser = _parser()
@@ -145,10 +145,10 @@ def _parser() -> argparse.ArgumentParser:
 def _lab(arguments: argparse.Namespace, root: Path) -> int:
     from jupyterlab.labapp import LabApp
 
-    from .notebooks import find
+    from .publish.notebooks import find
 
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
-    ours = [str(Path(__file__).parent / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    ours = [str(Path(__file__).parent / "publish" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
@@ -170,7 +170,7 @@ def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
     """Sign notebooks, so that JupyterLab shows their saved HTML."""
     from nbformat.sign import NotebookNotary
 
-    from .notebooks import read
+    from .publish.notebooks import read
 
     notary = NotebookNotary(**signatures)
     for path in paths:
@@ -180,7 +180,7 @@ def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
 
 def _seed(given: int | None) -> int | None:
     """The seed to execute with: the option's, else COURSE_SEED's, else None."""
-    from .notebooks import CourseError
+    from .publish.notebooks import CourseError
 
     variable = os.environ.get("COURSE_SEED", "").strip()
     if given is not None or not variable:
@@ -192,7 +192,7 @@ def _seed(given: int | None) -> int | None:
 
 
 def _run(arguments: argparse.Namespace, root: Path) -> int:
-    from .notebooks import CellError, CourseError, execute, find, replace_file, write
+    from .publish.notebooks import CellError, CourseError, execute, find, replace_file, write
 
     numbers = list(dict.fromkeys(arguments.numbers)) or [None]
     paths = [path for number in numbers for path in find(number, root)]
@@ -211,7 +211,7 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
             continue
         _progress("")
         if arguments.html:
-            from .slides import page
+            from .publish.slides import page
 
             target = arguments.html / f"{path.stem}.html"
             replace_file(target, page(run.notebook, path.parent))
@@ -242,8 +242,8 @@ def _failure(path: Path, problem) -> str:
 
 
 def _slides(arguments: argparse.Namespace, root: Path) -> int:
-    from .notebooks import find, read, replace_file
-    from .slides import deck
+    from .publish.notebooks import find, read, replace_file
+    from .publish.slides import deck
 
     (path,) = find(arguments.number, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
@@ -253,7 +253,7 @@ def _slides(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _handout(arguments: argparse.Namespace, root: Path) -> int:
-    from .notebooks import CourseError, find, handout, read, write
+    from .publish.notebooks import CourseError, find, handout, read, write
 
     (path,) = find(arguments.number, root)
     target = arguments.out / path.name

@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError as NotYet
 from synthetic import code, lesson, text
 from test_slides import OUTSIDE, open_deck
 
-from course_utils.slides import deck
+from course_utils.publish.slides import deck
 from course_utils.widgets import strip_widget_state
 from course_utils.widgets.base import javascript, stylesheet
 

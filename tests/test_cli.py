@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from synthetic import lesson
 
 from course_utils import cli, doctor
-from course_utils.notebooks import METADATA, course_root, find, handout, read, tidy
+from course_utils.publish.notebooks import METADATA, course_root, find, handout, read, tidy
 
 
 def code(source, *tags):

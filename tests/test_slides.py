@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from synthetic import code, lesson, plot, text
 
-from course_utils import plotting, slides
-from course_utils.notebooks import CourseError, course_root, read
-from course_utils.slides import deck, packaged, page
+from course_utils import plotting
+from course_utils.publish import slides
+from course_utils.publish.notebooks import CourseError, course_root, read
+from course_utils.publish.slides import deck, packaged, page
 from course_utils.widgets import AttentionView, SoftmaxLab
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FIGURES = Path(__file__).resolve().parents[1] / "figures"
+FIGURES = Path(__file__).resolve().parents[1] / "experiments"
 sys.path.insert(0, str(FIGURES))
 two_processes = importlib.import_module("two_processes")
 

@@ -17,7 +17,7 @@ from test_slides import assert_quiet
 from test_step_through import numbers
 from test_widgets import MAKE, every_widget, make
 
-from course_utils import slides
+from course_utils.publish import slides
 from course_utils.widgets import AttentionView
 from course_utils.widgets.base import javascript, stylesheet
 

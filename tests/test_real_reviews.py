@@ -12,8 +12,8 @@ from course_utils import bert, setup
 from course_utils.data import load_reviews
 from course_utils.training import fit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "figures"))
-sst2 = importlib.import_module("sst2")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+script = importlib.import_module("real_reviews")
 
 TRUE_FILES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sst2"
 REVIEWS = [(review.text, review.label) for review in load_reviews()]
@@ -25,34 +25,34 @@ def trunk():
 
 
 def test_subsets_are_nested_and_differ_by_seed():
-    assert sst2.subset(REVIEWS, 50, 1) == sst2.subset(REVIEWS, 200, 1)[:50]
-    assert sst2.subset(REVIEWS, 50, 1) != sst2.subset(REVIEWS, 50, 2)
-    assert len(set(sst2.subset(REVIEWS, 200, 1))) == 200
+    assert script.subset(REVIEWS, 50, 1) == script.subset(REVIEWS, 200, 1)[:50]
+    assert script.subset(REVIEWS, 50, 1) != script.subset(REVIEWS, 50, 2)
+    assert len(set(script.subset(REVIEWS, 200, 1))) == 200
 
 
 def test_development_sentences_are_the_same_ones_always_and_never_trained_on():
     rows = [(f"sentence {i}", i % 2) for i in range(2000)]
-    pool, development = sst2.set_aside(rows)
+    pool, development = script.set_aside(rows)
     assert len(development) == 1500
     assert sorted(pool + development) == sorted(rows)
-    assert sst2.set_aside(rows) == (pool, development)
+    assert script.set_aside(rows) == (pool, development)
     assert sum(label for _, label in development) not in (0, 1500)
 
 
 def test_words_are_joined_as_people_write_them(monkeypatch):
-    monkeypatch.setattr(sst2, "load_sst2", lambda split: [("it wo n't `` do '' and is n't `so '", 0)])
-    assert sst2.read("train") == [("it won't \" do \" and isn't 'so '", 0)]
+    monkeypatch.setattr(script, "load_sst2", lambda split: [("it wo n't `` do '' and is n't `so '", 0)])
+    assert script.read("train") == [("it won't \" do \" and isn't 'so '", 0)]
 
 
 def test_chunks_hold_every_index_once_and_go_by_length():
     lengths = [5, 1, 4, 2, 3]
-    assert sst2.chunks(lengths, 2) == [[1, 3], [4, 2], [0]]
+    assert script.chunks(lengths, 2) == [[1, 3], [4, 2], [0]]
 
 
 def test_features_are_those_of_each_sentence_alone(trunk):
     model, tokenizer = trunk
     texts = ["A dull film.", "Not for a second is this long and quiet film about a ferry boring.", "Bravo!"]
-    cls, mean = sst2.features(model, tokenizer, texts)
+    cls, mean = script.features(model, tokenizer, texts)
     assert cls.shape == mean.shape == (3, 7, 384)
     for i, text in enumerate(texts):
         with torch.inference_mode():
@@ -65,31 +65,31 @@ def test_the_layer_is_the_one_that_knows_the_label():
     rng = np.random.default_rng(0)
     vectors, labels = rng.normal(size=(60, 4, 8)).astype("float32"), np.arange(60) % 2
     vectors[:, 2, 0] = 3 * labels
-    assert sst2.choose_layer(vectors, labels) == 2
+    assert script.choose_layer(vectors, labels) == 2
 
 
 def test_every_epoch_has_every_sentence_once():
     rows = REVIEWS[:40]
-    made = sst2.batches(rows, bert.load()[1], 2, 0)
-    assert [len(labels) for _, labels in made[:3]].count(sst2.BATCH) == 2
+    made = script.batches(rows, bert.load()[1], 2, 0)
+    assert [len(labels) for _, labels in made[:3]].count(script.BATCH) == 2
     assert sum(len(labels) for _, labels in made) == 80
     assert sum(int(labels.sum()) for _, labels in made) == 2 * sum(label for _, label in rows)
 
 
 def test_the_frozen_part_reads_each_sentence_once_and_changes_no_logit(trunk):
     model, tokenizer = trunk
-    classifier = sst2.Classifier(model)
+    classifier = script.Classifier(model)
     torch.nn.init.normal_(classifier.head.weight, std=0.1)
     read = []
-    made = sst2.batches(REVIEWS[:40], tokenizer, 3, 0, lambda *e: read.append(len(e[0])) or classifier.lower(*e))
+    made = script.batches(REVIEWS[:40], tokenizer, 3, 0, lambda *e: read.append(len(e[0])) or classifier.lower(*e))
     assert sum(read) == 40
-    assert [len(labels) for _, labels in made].count(sst2.BATCH) == 6
+    assert [len(labels) for _, labels in made].count(script.BATCH) == 6
     with torch.no_grad():
         for (*encoded, known), _ in made[:3]:
             torch.testing.assert_close(classifier(*encoded, known), classifier(*encoded), atol=0, rtol=0)
             whole, there = classifier.trunk(*encoded).x, encoded[1].unsqueeze(-1)
             mean = (whole * there).sum(dim=1) / there.sum(dim=1)
-            torch.testing.assert_close(classifier(*encoded, known), sst2.FACTOR * classifier.head(mean))
+            torch.testing.assert_close(classifier(*encoded, known), script.FACTOR * classifier.head(mean))
 
 
 def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
@@ -97,11 +97,11 @@ def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     rows = REVIEWS[:16]
     torch.manual_seed(0)
-    classifier = sst2.Classifier(model)
-    todo = sst2.batches(rows, tokenizer, 30, 0)
-    log = fit(classifier, todo, len(todo), lr=sst2.LR, loss=sst2.loss, schedule=sst2.SCHEDULE, live=False)
+    classifier = script.Classifier(model)
+    todo = script.batches(rows, tokenizer, 30, 0)
+    log = fit(classifier, todo, len(todo), lr=script.LR, loss=script.loss, schedule=script.SCHEDULE, live=False)
     assert log.loss[-1] < 0.7 * log.loss[0]
-    assert sst2.accuracy(classifier, tokenizer, rows) > 0.9
+    assert script.accuracy(classifier, tokenizer, rows) > 0.9
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
     assert torch.equal(classifier.trunk.token_embed.weight, model.token_embed.weight)
     same = [torch.equal(ours.feed_forward[0].weight, theirs.feed_forward[0].weight)
@@ -111,7 +111,7 @@ def test_a_classifier_learns_and_leaves_its_trunk_as_it_was(trunk):
 
 def test_padding_changes_no_logit(trunk):
     model, tokenizer = trunk
-    classifier = sst2.Classifier(model).eval()
+    classifier = script.Classifier(model).eval()
     torch.nn.init.normal_(classifier.head.weight, std=0.1)
     with torch.no_grad():
         alone = classifier(*tokenizer.batch(["Bravo!"]))
@@ -122,22 +122,22 @@ def test_padding_changes_no_logit(trunk):
 def test_the_head_begins_the_same_for_every_sentence(trunk):
     model, tokenizer = trunk
     with torch.inference_mode():
-        logits = sst2.Classifier(model)(*tokenizer.batch(["Bravo!", "Boring."]))
+        logits = script.Classifier(model)(*tokenizer.batch(["Bravo!", "Boring."]))
     assert torch.equal(logits[0], logits[1])
 
 
 def test_random_weights_are_not_those_of_the_trunk(trunk):
     model, _ = trunk
-    newborn = sst2.Classifier(model, pretrained=False)
+    newborn = script.Classifier(model, pretrained=False)
     assert not torch.equal(newborn.trunk.token_embed.weight, model.token_embed.weight)
     assert all(weight.requires_grad for weight in newborn.parameters())
 
 
 def test_a_run_in_miniature_prints_the_table(monkeypatch, capsys):
-    monkeypatch.setattr(sst2, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
-    monkeypatch.setattr(sst2, "EPOCHS", {50: 1})
-    monkeypatch.setattr(sst2, "DEVELOPMENT", 30)
-    sst2.main(["--sizes", "50", "--seeds", "0"])
+    monkeypatch.setattr(script, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
+    monkeypatch.setattr(script, "EPOCHS", {50: 1})
+    monkeypatch.setattr(script, "DEVELOPMENT", 30)
+    script.main(["--sizes", "50", "--seeds", "0"])
     table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(table) == 3
     assert len({line.count("|") for line in table}) == 1
@@ -147,11 +147,11 @@ def test_a_run_in_miniature_prints_the_table(monkeypatch, capsys):
 @pytest.mark.parametrize(("options", "asked"), [([], REVIEWS[80:110]), (["--develop"], None)])
 def test_only_develop_measures_on_development_sentences(monkeypatch, options, asked):
     seen = []
-    monkeypatch.setattr(sst2, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
-    monkeypatch.setattr(sst2, "DEVELOPMENT", 30)
-    monkeypatch.setattr(sst2, "measure", lambda rows, test, *_: seen.append((rows, test)) or ({}, {50: 0}, {50: 0.0}))
-    sst2.main(["--sizes", "50", "--seeds", "0", *options])
-    pool, development = sst2.set_aside(REVIEWS[:80])
+    monkeypatch.setattr(script, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
+    monkeypatch.setattr(script, "DEVELOPMENT", 30)
+    monkeypatch.setattr(script, "measure", lambda rows, test, *_: seen.append((rows, test)) or ({}, {50: 0}, {50: 0.0}))
+    script.main(["--sizes", "50", "--seeds", "0", *options])
+    pool, development = script.set_aside(REVIEWS[:80])
     assert seen == [(pool, asked or development)]
 
 
@@ -163,19 +163,19 @@ def real(monkeypatch):
     if not TRUE_FILES.is_dir():
         pytest.skip(f"the files of SST-2 are not at {TRUE_FILES}")
     monkeypatch.setenv("COURSE_DATA", str(TRUE_FILES))
-    return sst2.set_aside(sst2.read("train"))[0], sst2.read("val")
+    return script.set_aside(script.read("train"))[0], script.read("val")
 
 
 def test_frozen_features_and_then_fine_tuning(real, trunk):
     seed = setup(0)
-    rows, test = sst2.subset(real[0], 2000, seed), real[1]
+    rows, test = script.subset(real[0], 2000, seed), real[1]
     (texts, labels), (test_texts, test_labels) = zip(*rows, strict=True), zip(*test, strict=True)
-    _, mean = sst2.features(*trunk, texts)
-    _, test_mean = sst2.features(*trunk, test_texts)
-    layer = sst2.choose_layer(mean, np.array(labels))
-    frozen = sst2.probe(mean[:, layer], np.array(labels), test_mean[:, layer], np.array(test_labels))
-    tuned, seconds = sst2.fine_tune(*trunk, rows, sst2.EPOCHS[2000], seed)
-    score = sst2.accuracy(tuned, trunk[1], test)
+    _, mean = script.features(*trunk, texts)
+    _, test_mean = script.features(*trunk, test_texts)
+    layer = script.choose_layer(mean, np.array(labels))
+    frozen = script.probe(mean[:, layer], np.array(labels), test_mean[:, layer], np.array(test_labels))
+    tuned, seconds = script.fine_tune(*trunk, rows, script.EPOCHS[2000], seed)
+    score = script.accuracy(tuned, trunk[1], test)
     print(f"layer {layer}: {frozen:.3f}; fine-tuned {score:.3f} in {seconds:.0f} CPU seconds")
     assert layer < 6
     assert frozen >= 0.80
@@ -184,17 +184,17 @@ def test_frozen_features_and_then_fine_tuning(real, trunk):
 
 def test_each_size_is_fine_tuned_on_its_own_sentences(monkeypatch):
     asked = []
-    monkeypatch.setattr(sst2, "features", lambda model, tokenizer, texts: (np.ones((len(texts), 2, 2)),) * 2)
-    monkeypatch.setattr(sst2, "fine_tune", lambda _, tokenizer, rows, epochs, seed: (asked.append((rows, epochs)), 0))
-    monkeypatch.setattr(sst2, "accuracy", lambda *_: 0.5)
+    monkeypatch.setattr(script, "features", lambda model, tokenizer, texts: (np.ones((len(texts), 2, 2)),) * 2)
+    monkeypatch.setattr(script, "fine_tune", lambda _, tokenizer, rows, epochs, seed: (asked.append((rows, epochs)), 0))
+    monkeypatch.setattr(script, "accuracy", lambda *_: 0.5)
     rows = [(f"{i % 2} {i}", i % 2) for i in range(260)]
-    sst2.measure(rows, rows[:20], [50, 200], 0)
+    script.measure(rows, rows[:20], [50, 200], 0)
     assert [(len(given), epochs) for given, epochs in asked] == [(50, 10), (200, 5)]
     assert asked[1][0][:50] == asked[0][0]
 
 
 def test_epochs_have_different_orders(trunk):
-    made = sst2.batches([(f"a film {i}", i % 2) for i in range(64)], trunk[1], epochs=3, seed=0)
+    made = script.batches([(f"a film {i}", i % 2) for i in range(64)], trunk[1], epochs=3, seed=0)
     first, second, third = ([labels.data_ptr() for _, labels in made[start:start + 4]] for start in (0, 4, 8))
     assert sorted(first) == sorted(second) == sorted(third)
     assert not first == second == third
@@ -204,7 +204,7 @@ def test_a_feature_may_have_any_size():
     """Layers differ in size; the regression's penalty must not prefer the large ones."""
     x = np.random.default_rng(0).normal(size=(60, 3))
     y = (x[:, 0] > 0).astype(int)
-    found, scaled = (sst2.regression().fit(given, y).predict_proba(given) for given in (x, x * [1000, 1, 0.001]))
+    found, scaled = (script.regression().fit(given, y).predict_proba(given) for given in (x, x * [1000, 1, 0.001]))
     np.testing.assert_allclose(found, scaled, atol=1e-6)
 
 
@@ -217,11 +217,11 @@ def test_each_column_of_the_table_is_what_its_name_says(monkeypatch):
         mean[:, 2, 0] = 9 * np.array([int(text) for text in texts])
         return cls, mean
 
-    monkeypatch.setattr(sst2, "features", features)
-    monkeypatch.setattr(sst2, "fine_tune", lambda *_, pretrained=True: (pretrained, 0.0))
-    monkeypatch.setattr(sst2, "accuracy", lambda tuned, *_: 0.9 if tuned else 0.1)
-    monkeypatch.setattr(sst2, "bag_of_words", lambda *_: 0.2)
-    found, layers, _ = sst2.measure(rows, rows[:40], [50], 0, newborn=[50])
+    monkeypatch.setattr(script, "features", features)
+    monkeypatch.setattr(script, "fine_tune", lambda *_, pretrained=True: (pretrained, 0.0))
+    monkeypatch.setattr(script, "accuracy", lambda tuned, *_: 0.9 if tuned else 0.1)
+    monkeypatch.setattr(script, "bag_of_words", lambda *_: 0.2)
+    found, layers, _ = script.measure(rows, rows[:40], [50], 0, newborn=[50])
     assert layers == {50: 2}
     assert found["mean, chosen layer", 50] == 1
     assert max(found["[CLS], last layer", 50], found["mean, last layer", 50]) < 0.8

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "figures"))
-real_data = importlib.import_module("real_data")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+real_captions = importlib.import_module("real_captions")
 
 ENGLISH = "A man's dog runs in the big green park."
 FRENCH = "Le chien d’un homme court dans l'herbe verte."
@@ -20,13 +20,13 @@ FRENCH = "Le chien d’un homme court dans l'herbe verte."
     ("Aujourd'hui, «qu'il» a 2 T-shirts !", "fr", "aujourd'hui , « qu' il » a 2 t-shirts !"),
 ])
 def test_words_are_lower_case_and_punctuation_and_elisions_stand_alone(text, language, words):
-    assert real_data.tokenise(text, language) == words.split()
+    assert real_captions.tokenise(text, language) == words.split()
 
 
 def test_inversions_count_neighbours_that_change_order():
-    assert real_data.inversions([(0, 0), (1, 1), (2, 2)]) == 0
-    assert real_data.inversions([(0, 0), (1, 2), (2, 1), (3, 3)]) == 1         # an adjective behind its noun
-    assert real_data.inversions([(3, 0), (0, 3), (1, 2), (2, 1)]) == 3         # given in any order
+    assert real_captions.inversions([(0, 0), (1, 1), (2, 2)]) == 0
+    assert real_captions.inversions([(0, 0), (1, 2), (2, 1), (3, 3)]) == 1         # an adjective behind its noun
+    assert real_captions.inversions([(3, 0), (0, 3), (1, 2), (2, 1)]) == 3         # given in any order
 
 
 def test_candidates_are_right_translations_with_the_most_inversions_first():
@@ -35,23 +35,23 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     sources, references = [words, words, words, words[:5]], [words, words, words, words[:5]]
     hypotheses = [words, words[::-1], words, words[:5]]                        # the second is wrong, the last is short
     matrices = [straight, crossed, crossed, straight[:5, :6]]
-    assert real_data.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
+    assert real_captions.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
 
 
 def test_one_model_by_itself_draws_no_comparison(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(real_data, "load_multi30k", lambda *_: [(ENGLISH, FRENCH)] * 4)
-    real_data.main(["--steps", "2", "--out", str(tmp_path), "--models", "Transformer"])
+    monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: [(ENGLISH, FRENCH)] * 4)
+    real_captions.main(["--steps", "2", "--out", str(tmp_path), "--models", "Transformer"])
     assert "| Transformer | " in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_in_miniature_prints_the_table_and_draws(monkeypatch, tmp_path, capsys):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
-    monkeypatch.setattr(real_data, "load_multi30k", lambda *_: pairs)
-    monkeypatch.setattr(real_data, "SHOWN", (0, 1, 2))
-    real_data.main(["--steps", "2", "--out", str(tmp_path)])
+    monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)
+    monkeypatch.setattr(real_captions, "SHOWN", (0, 1, 2))
+    real_captions.main(["--steps", "2", "--out", str(tmp_path)])
     table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert len(table) == 2 + len(real_data.MODELS)
+    assert len(table) == 2 + len(real_captions.MODELS)
     assert len({line.count("|") for line in table}) == 1
     assert {file.name for file in tmp_path.iterdir()} == {
-        "real_data_bleu.png", *(f"real_data_attention_{number}.png" for number in (1, 2, 3))}
+        "real_captions_bleu.png", *(f"real_captions_attention_{number}.png" for number in (1, 2, 3))}

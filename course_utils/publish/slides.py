@@ -15,7 +15,7 @@ from nbconvert import HTMLExporter, SlidesExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from ..notebooks import CourseError, attach_images, tags
+from .notebooks import CourseError, attach_images, tags
 
 TEMPLATES = Path(__file__).parent / "templates"
 # A widget's HTML works without a kernel, its live view does not; PNG before text.

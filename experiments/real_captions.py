@@ -1,7 +1,7 @@
 """Lessons 02 and 04 on real sentences: train on Multi30k English-French, test, and draw what the README shows.
 
-``COURSE_DATA=folder python figures/real_data.py`` trains three models, additive attention (Bahdanau et al. 2015), no
-attention and a Transformer, on one thread, and writes ``figures/real_data_*.png``. Without ``COURSE_DATA`` the files
+``COURSE_DATA=folder python experiments/real_captions.py`` trains three models, additive attention (Bahdanau et al. 2015), no
+attention and a Transformer, on one thread, and writes ``experiments/real_captions_*.png``. Without ``COURSE_DATA`` the files
 are downloaded. ``--models NAME`` trains only those, and leaves the comparison undrawn.
 
 BLEU here is of tokenised, lower-cased text (``tokenize="none"``): not to be set beside BLEU of raw text. A word seen
@@ -103,12 +103,12 @@ def draw_attention(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, refe
         columns = [*sources[i], SPECIALS[EOS]]
         size = 2.2 + 0.28 * len(columns), 1.2 + 0.28 * len(hypotheses[i])      # compact: two fit side by side
         figure = attention_heatmap(matrices[i], hypotheses[i], columns, axes=plt.figure(figsize=size).add_subplot())
-        save(figure, folder / f"real_data_attention_{number}.png")
+        save(figure, folder / f"real_captions_attention_{number}.png")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Train, test, print the README's table, draw."""
-    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_data_*.png.")
+    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_captions_*.png.")
     parser.add_argument("--steps", type=int, default=3200, help="updates of each model (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default: %(default)s)")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="default: all")
@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
             draw_attention(model, sources, hypotheses, references, vocabs, options.out)
     if options.models == list(MODELS):
         save(plot_groups(curves, "words in the English sentence (number of sentences)", "BLEU",
-                         "Multi30k English–French, test 2016"), options.out / "real_data_bleu.png")
+                         "Multi30k English–French, test 2016"), options.out / "real_captions_bleu.png")
     print(f"| | BLEU | {' | '.join(groups)} | steps | CPU seconds | target tokens per second |")
     print(f"|---|{'---:|' * (len(groups) + 4)}", *rows, sep="\n")
 

@@ -1,6 +1,6 @@
 """Lesson 05 on real sentences: features against fine-tuning on SST-2, and what pre-training is worth.
 
-``COURSE_DATA=folder python figures/sst2.py`` measures, on one thread, the accuracy on SST-2's 872 validation sentences
+``COURSE_DATA=folder python experiments/real_reviews.py`` measures, on one thread, the accuracy on SST-2's 872 validation sentences
 after 50 to 2,000 training sentences, and prints a table: bags of words, frozen vectors of the embedded BERT with
 logistic regression, the same BERT fine-tuned, and the same network from random weights. Without ``COURSE_DATA`` the
 files are downloaded.

@@ -68,7 +68,7 @@ def course_root() -> Path:
     Raises:
         CourseError: if neither has a folder ``notebooks``.
     """
-    for root in (Path(__file__).resolve().parent.parent, Path.cwd()):
+    for root in (Path(__file__).resolve().parents[2], Path.cwd()):
         if (root / "notebooks").is_dir():
             return root
     raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
@@ -204,7 +204,7 @@ def tidy(notebook: NotebookNode) -> NotebookNode:
     A saved widget view shows "Loading widget…" for ever when the notebook is opened again without running it;
     without the view its HTML or picture is shown.
     """
-    from .widgets import strip_widget_state
+    from ..widgets import strip_widget_state
 
     notebook = strip_widget_state(notebook)
     notebook.metadata.update(deepcopy(METADATA))

@@ -1,7 +1,7 @@
 """How fast are the Transformer's layers, and how much does its cache save?
 
     pip install transformers        # in an environment of its own; without it, its layers are left out
-    python tests/bench_transformer.py
+    python experiments/bench_transformer.py
 
 Prints two tables, measured in CPU time on one thread.
 

@@ -1,7 +1,7 @@
 """The attention view beside BertViz's head view and CircuitsVis's attention heads: size and speed of their pages.
 
     pip install bertviz circuitsvis        # in an environment of their own; what is missing is left out
-    python tests/bench_attention_view.py [--cdn FOLDER]
+    python experiments/bench_attention_view.py [--cdn FOLDER]
 
 Prints a table: bytes of the page; seconds until it is painted; milliseconds from pointing at a token, and from
 choosing another head, to the next painted frame (a frame is 16 ms; the median of nine, or of as many as ten seconds

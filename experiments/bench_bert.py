@@ -1,6 +1,6 @@
 """How fast does the course's BERT read, compared with transformers' on the same weights?
 
-    python tests/bench_bert.py        # two minutes
+    python experiments/bench_bert.py        # two minutes
 
 all-MiniLM-L6-v2, 32 texts of 64 ids, one thread, evaluation mode, no gradients; transformers attends with PyTorch's
 kernel ("sdpa"), and so does ours. Once padded (33 to 64 ids), once full. Both run once a round, in turns; CPU time; the

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from .plotting import BAD, GOOD, MUTED
+from ..plotting import BAD, GOOD, MUTED
 
 MIME = "application/vnd.attention-course.claim+json"
 _ITEM = "margin:0;padding:0;float:none;width:auto"          # of a list in a card, against the styles of pages

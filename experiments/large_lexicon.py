@@ -1,6 +1,6 @@
 """Lesson 04 on the large lexicon: what a minute of one core teaches a small Transformer, each pair seen about once.
 
-``python figures/large_lexicon.py`` trains lesson 04's model on 45,000 pairs of 385 English and 618 French words and
+``python experiments/large_lexicon.py`` trains lesson 04's model on 45,000 pairs of 385 English and 618 French words and
 prints, for each seed, BLEU on 420 unseen pairs by length, and the processor seconds. The number of pairs and steps was
 chosen on other pairs of the grammar: 20,000 pairs seen twice are four points worse.
 """
