@@ -1,8 +1,8 @@
-"""Lessons 02 and 04 on real sentences: train on Multi30k English-French, test, and draw what the README shows.
+"""Lessons 02 and 04 on real sentences: train on Multi30k English-French, test, store, and draw.
 
-``COURSE_DATA=folder python experiments/real_captions.py`` trains three models, additive attention (Bahdanau et al. 2015), no
-attention and a Transformer, on one thread, and writes ``experiments/real_captions_*.png``. Without ``COURSE_DATA`` the files
-are downloaded. ``--models NAME`` trains only those, and leaves the comparison undrawn.
+``COURSE_DATA=folder python experiments/real_captions.py`` trains three models, additive attention (Bahdanau et al.
+2015), no attention and a Transformer, on one thread, and writes ``real_captions.json`` and its pictures. Without
+``COURSE_DATA`` the files are downloaded.
 
 BLEU here is of tokenised, lower-cased text (``tokenize="none"``): not to be set beside BLEU of raw text. A word seen
 only once in training is unknown to the models; the references keep it, so it counts as an error.
@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from course_utils import setup
+from course_utils.claims.stored import store
 from course_utils.data import Vocab, load_multi30k, token_batches
 from course_utils.data.text import EOS, SPECIALS, UNK, encode_pairs
 from course_utils.decoding import attention_matrices, translate
@@ -93,51 +94,59 @@ def save(figure: Figure, path: Path) -> None:
     plt.close(figure)
 
 
-def draw_attention(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references: Sequence,
-                   vocabs: Sequence[Vocab], folder: Path) -> None:
-    """List the candidates and draw the weights with which the model wrote its own translation of ``SHOWN``."""
+def attended(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references: Sequence,
+             vocabs: Sequence[Vocab]) -> list[dict]:
+    """List the candidates; the weights with which the model wrote its own translation of each of ``SHOWN``."""
     matrices = attention_matrices(model, list(zip(sources, hypotheses, strict=True)), *vocabs)
     for crossed, shared, i in candidates(sources, hypotheses, references, matrices)[:20]:
         print(f"{i:4}: {crossed} inversions, {shared} words share a source word: {' '.join(hypotheses[i])}")
-    for number, i in enumerate(SHOWN, start=1):
-        columns = [*sources[i], SPECIALS[EOS]]
-        size = 2.2 + 0.28 * len(columns), 1.2 + 0.28 * len(hypotheses[i])      # compact: two fit side by side
-        figure = attention_heatmap(matrices[i], hypotheses[i], columns, axes=plt.figure(figsize=size).add_subplot())
+    return [{"rows": hypotheses[i], "columns": [*sources[i], SPECIALS[EOS]],
+             "weights": [[round(weight, 4) for weight in row] for row in matrices[i].tolist()]} for i in SHOWN]
+
+
+def draw(results: dict, folder: Path) -> None:
+    """The README's pictures, from what is stored."""
+    for number, shown in enumerate(results["attention"], start=1):
+        size = 2.2 + 0.28 * len(shown["columns"]), 1.2 + 0.28 * len(shown["rows"])      # two fit side by side
+        figure = attention_heatmap(shown["weights"], shown["rows"], shown["columns"],
+                                   axes=plt.figure(figsize=size).add_subplot())
         save(figure, folder / f"real_captions_attention_{number}.png")
+    curves = {name: {f"{group}\n({results['sentences'][group]})": score for group, score in row["by_length"].items()}
+              for name, row in results["models"].items()}
+    save(plot_groups(curves, "words in the English sentence (number of sentences)", "BLEU",
+                     "Multi30k English–French, test 2016"), folder / "real_captions_bleu.png")
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Train, test, print the README's table, draw."""
-    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_captions_*.png.")
-    parser.add_argument("--steps", type=int, default=3200, help="updates of each model (default: %(default)s)")
+    """Train, test, store after each model, draw."""
+    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_captions.json and its pictures.")
+    parser.add_argument("--steps", type=int, default=3200, help="updates of a recurrent model (default: %(default)s)")
+    parser.add_argument("--transformer-steps", type=int, default=2500, help="and of a Transformer (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default: %(default)s)")
-    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="default: all")
-    parser.add_argument("--out", type=Path, default=HERE, help="folder of the pictures (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: %(default)s)")
     options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
 
     pairs, (sources, references) = load("train"), zip(*load("test"), strict=True)
     vocabs = [Vocab((pair[side] for pair in pairs), min_count=2) for side in (0, 1)]
     print(f"{len(pairs)} training pairs, vocabularies of {len(vocabs[0])} and {len(vocabs[1])}")
     groups = length_groups(list(zip(sources, references, strict=True)), BUCKETS)
-    curves, rows = {}, []
-    for name in options.models:
-        model, history, seconds = train(pairs, vocabs, name, options.steps, options.seed)
+    results = {"sentences": {group: len(chosen) for group, chosen in groups.items()}, "models": {}, "attention": []}
+    for name in MODELS:
+        steps = options.transformer_steps if name == "Transformer" else options.steps
+        model, history, seconds = train(pairs, vocabs, name, steps, options.seed)
         hypotheses = translate(model, sources, *vocabs)
         scores = by_group(bleu, groups, hypotheses, references)
-        curves[name] = {f"{group}\n({len(groups[group])})": score for group, score in scores.items()}
-        numbers = [bleu(hypotheses, references), *scores.values()]
-        rows.append(f"| {name} | {' | '.join(f'{number:.1f}' for number in numbers)} | {len(history.loss):,} | "
-                    f"{seconds:,.0f} | {history.tokens / seconds:,.0f} |")
-        unknown = sum(SPECIALS[UNK] in hypothesis for hypothesis in hypotheses)
-        print(f"{name}: {history.seconds:.0f} s, {unknown} of {len(hypotheses)} translations hold an unknown word")
+        results["models"][name] = {
+            "bleu": round(bleu(hypotheses, references), 2),
+            "by_length": {group: round(score, 2) for group, score in scores.items()},
+            "steps": len(history.loss), "cpu_seconds": round(seconds),
+            "target_tokens_per_cpu_second": round(history.tokens / seconds),
+            "translations_with_unknown_words": sum(SPECIALS[UNK] in hypothesis for hypothesis in hypotheses)}
         if name == "additive attention":
-            draw_attention(model, sources, hypotheses, references, vocabs, options.out)
-    if options.models == list(MODELS):
-        save(plot_groups(curves, "words in the English sentence (number of sentences)", "BLEU",
-                         "Multi30k English–French, test 2016"), options.out / "real_captions_bleu.png")
-    print(f"| | BLEU | {' | '.join(groups)} | steps | CPU seconds | target tokens per second |")
-    print(f"|---|{'---:|' * (len(groups) + 4)}", *rows, sep="\n")
+            results["attention"] = attended(model, sources, hypotheses, references, vocabs)
+        store(options.out / "real_captions.json", "python experiments/real_captions.py", [options.seed], results)
+        print(name, results["models"][name])
+    draw(results, options.out)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Lesson 05 on real sentences: features against fine-tuning on SST-2, and what pre-training is worth.
 
-``COURSE_DATA=folder python experiments/real_reviews.py`` measures, on one thread, the accuracy on SST-2's 872 validation sentences
-after 50 to 2,000 training sentences, and prints a table: bags of words, frozen vectors of the embedded BERT with
-logistic regression, the same BERT fine-tuned, and the same network from random weights. Without ``COURSE_DATA`` the
-files are downloaded.
+``COURSE_DATA=folder python experiments/real_reviews.py`` measures, on one thread, the accuracy on SST-2's 872
+validation sentences after 50 to 2,000 training sentences, and writes ``real_reviews.json``: bags of words, frozen
+vectors of the embedded BERT with logistic regression, the same BERT fine-tuned, and the same network from random
+weights. Without ``COURSE_DATA`` the files are downloaded.
 
 What was chosen on what: 1,500 of the 6,920 training sentences, the same ones always, are set aside for development;
 those to train on are drawn from the other 5,420. ``LR``, ``FROZEN``, ``FACTOR``, ``BATCH``, ``EPOCHS``, the head on
@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -32,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 from course_utils import bert, setup
+from course_utils.claims.stored import store
 from course_utils.data import load_sst2
 from course_utils.data.wordpiece import WordPiece
 from course_utils.training import fit, trapezoid
@@ -233,7 +235,7 @@ def measure(rows: Rows, test: Rows, sizes: Sequence[int], seed: int,
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure at every seed, print the table."""
+    """Measure at every seed and store."""
     parser = argparse.ArgumentParser(description="Features against fine-tuning on SST-2.")
     parser.add_argument("--sizes", type=int, nargs="+", choices=EPOCHS, default=list(EPOCHS),
                         help="training sentences (default: all)")
@@ -243,20 +245,22 @@ def main(arguments: list[str] | None = None) -> None:
                         help="sizes at which random weights are trained, too (default: %(default)s)")
     parser.add_argument("--develop", action="store_true",
                         help="measure on the development sentences instead of the validation sentences")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
     options = parser.parse_args(arguments)
     rows, development = set_aside(read("train"))
     test = development if options.develop else read("val")
     results, layers, seconds = zip(*(measure(rows, test, options.sizes, seed, options.random)
                                      for seed in options.seeds), strict=True)
-    print(f"| sentences | epochs | {' | '.join(METHODS)} | chosen layers | CPU seconds of fine-tuning |",
-          f"|{'---:|' * (len(METHODS) + 4)}", sep="\n")
-    for n in options.sizes:
-        cells = []
-        for method in METHODS:
-            scores = [found[method, n] for found in results if (method, n) in found]
-            cells.append(f"{np.mean(scores):.3f} ({min(scores):.3f}–{max(scores):.3f})" if scores else "–")
-        cells += [", ".join(str(chosen[n]) for chosen in layers), f"{np.mean([taken[n] for taken in seconds]):.0f}"]
-        print(f"| {n:,} | {EPOCHS[n]} | {' | '.join(cells)} |")
+    by_size = {str(n): {
+        "accuracy": {method: [round(found[method, n], 4) for found in results if (method, n) in found]
+                     for method in METHODS if (method, n) in results[0]},
+        "chosen_layers": [int(chosen[n]) for chosen in layers], "epochs": EPOCHS[n],
+        "cpu_seconds": [round(taken[n], 1) for taken in seconds]} for n in options.sizes}
+    if not options.develop:
+        store(options.out, "python experiments/real_reviews.py", options.seeds,
+              {"validation_sentences": len(test), "training_sentences": by_size})
+    for n, row in by_size.items():
+        print(n, row)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_utils.claims.stored import stored
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
 real_captions = importlib.import_module("real_captions")
 
@@ -38,20 +40,17 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     assert real_captions.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
 
 
-def test_one_model_by_itself_draws_no_comparison(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: [(ENGLISH, FRENCH)] * 4)
-    real_captions.main(["--steps", "2", "--out", str(tmp_path), "--models", "Transformer"])
-    assert "| Transformer | " in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_in_miniature_prints_the_table_and_draws(monkeypatch, tmp_path, capsys):
+def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)
     monkeypatch.setattr(real_captions, "SHOWN", (0, 1, 2))
-    real_captions.main(["--steps", "2", "--out", str(tmp_path)])
-    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert len(table) == 2 + len(real_captions.MODELS)
-    assert len({line.count("|") for line in table}) == 1
-    assert {file.name for file in tmp_path.iterdir()} == {
-        "real_captions_bleu.png", *(f"real_captions_attention_{number}.png" for number in (1, 2, 3))}
+    real_captions.main(["--steps", "2", "--transformer-steps", "1", "--out", str(tmp_path)])
+    measured = stored("real_captions", tmp_path)
+    assert measured.seeds == [0]
+    assert [row["steps"] for row in measured.results["models"].values()] == [2, 2, 1]
+    assert set(measured.results["models"]) == set(real_captions.MODELS)
+    shown = measured.results["attention"][1]
+    assert len(shown["weights"]) == len(shown["rows"])
+    assert {len(row) for row in shown["weights"]} == {len(shown["columns"])}
+    assert {file.name for file in tmp_path.iterdir()} == {"real_captions.json", "real_captions_bleu.png", *(
+        f"real_captions_attention_{number}.png" for number in (1, 2, 3))}

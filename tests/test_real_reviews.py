@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from course_utils import bert, setup
+from course_utils.claims.stored import stored
 from course_utils.data import load_reviews
 from course_utils.training import fit
 
@@ -133,24 +134,26 @@ def test_random_weights_are_not_those_of_the_trunk(trunk):
     assert all(weight.requires_grad for weight in newborn.parameters())
 
 
-def test_a_run_in_miniature_prints_the_table(monkeypatch, capsys):
+def test_a_run_in_miniature_is_stored(monkeypatch, tmp_path):
     monkeypatch.setattr(script, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
     monkeypatch.setattr(script, "EPOCHS", {50: 1})
     monkeypatch.setattr(script, "DEVELOPMENT", 30)
-    script.main(["--sizes", "50", "--seeds", "0"])
-    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    assert len(table) == 3
-    assert len({line.count("|") for line in table}) == 1
-    assert table[2].startswith("| 50 | 1 | 0.")
+    script.main(["--sizes", "50", "--seeds", "0", "1", "--out", str(tmp_path / "here.json")])
+    measured = stored("here", tmp_path)
+    assert measured.seeds == [0, 1]
+    row = measured.results["training_sentences"]["50"]
+    assert {len(scores) for scores in row["accuracy"].values()} == {2}
+    assert set(row["accuracy"]) == set(script.METHODS)
+    assert row["epochs"] == 1
 
 
 @pytest.mark.parametrize(("options", "asked"), [([], REVIEWS[80:110]), (["--develop"], None)])
-def test_only_develop_measures_on_development_sentences(monkeypatch, options, asked):
+def test_only_develop_measures_on_development_sentences(monkeypatch, options, asked, tmp_path):
     seen = []
     monkeypatch.setattr(script, "load_sst2", lambda split: REVIEWS[:80] if split == "train" else REVIEWS[80:110])
     monkeypatch.setattr(script, "DEVELOPMENT", 30)
     monkeypatch.setattr(script, "measure", lambda rows, test, *_: seen.append((rows, test)) or ({}, {50: 0}, {50: 0.0}))
-    script.main(["--sizes", "50", "--seeds", "0", *options])
+    script.main(["--sizes", "50", "--seeds", "0", "--out", str(tmp_path / "here.json"), *options])
     pool, development = script.set_aside(REVIEWS[:80])
     assert seen == [(pool, asked or development)]
 
