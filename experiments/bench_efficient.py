@@ -1,10 +1,11 @@
 """Lesson 06 as a table: time and memory of seven kinds of attention against the length, on this machine.
 
-``python experiments/bench_efficient.py`` prints a Markdown table: forward, and forward with backward, n = 1,024
-to 16,384, one sequence, two heads of width 64. On a GPU if there is one (``--device cpu`` for the
-processor all the same). Each cell of the table is a process of its own, so that no memory is left over from the one before. What would not fit into
-the free memory is left out, with the memory that it would have needed. ``tiled`` is measured forward only: with
-backward, plain PyTorch keeps every tile and makes a gradient as long as the text for each (minutes from n = 8,192 on).
+``python experiments/bench_efficient.py`` prints a Markdown table: forward, and forward with backward, n = 1,024 to
+16,384, one sequence, two heads of width 64. On a GPU if there is one (``--device cpu`` for the processor all the
+same). Each cell of the table is a process of its own, so that no memory is left over from the one before. What would
+not fit into the free memory is left out, with the memory that it would have needed. ``tiled`` is measured forward
+only: with backward, plain PyTorch keeps every tile and makes a gradient as long as the text for each (minutes from n
+= 8,192 on).
 """
 
 import argparse

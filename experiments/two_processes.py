@@ -2,7 +2,8 @@
 
 ``python experiments/two_processes.py`` trains a small Transformer twice and writes
 ``experiments/two_processes.json``: in one process with batches of 32 sentences, then in two with 16 each. All
-sentences have one length, so that the mean of the two processes' losses is the loss of the whole batch; what is left of a difference is rounding.
+sentences have one length, so that the mean of the two processes' losses is the loss of the whole batch; what is left
+of a difference is rounding.
 """
 
 import argparse
