@@ -125,6 +125,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: %(default)s)")
     options = parser.parse_args(arguments)
+    command = (f"python experiments/real_captions.py --steps {options.steps} "
+               f"--transformer-steps {options.transformer_steps} --seed {options.seed}")
 
     pairs, (sources, references) = load("train"), zip(*load("test"), strict=True)
     vocabs = [Vocab((pair[side] for pair in pairs), min_count=2) for side in (0, 1)]
@@ -144,7 +146,7 @@ def main(arguments: list[str] | None = None) -> None:
             "translations_with_unknown_words": sum(SPECIALS[UNK] in hypothesis for hypothesis in hypotheses)}
         if name == "additive attention":
             results["attention"] = attended(model, sources, hypotheses, references, vocabs)
-        store(options.out / "real_captions.json", "python experiments/real_captions.py", [options.seed], results)
+        store(options.out / "real_captions.json", command, [options.seed], results)
         print(name, results["models"][name])
     draw(results, options.out)
 

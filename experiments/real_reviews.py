@@ -257,8 +257,10 @@ def main(arguments: list[str] | None = None) -> None:
         "chosen_layers": [int(chosen[n]) for chosen in layers], "epochs": EPOCHS[n],
         "cpu_seconds": [round(taken[n], 1) for taken in seconds]} for n in options.sizes}
     if not options.develop:
-        store(options.out, "python experiments/real_reviews.py", options.seeds,
-              {"validation_sentences": len(test), "training_sentences": by_size})
+        asked = {"sizes": options.sizes, "seeds": options.seeds, "random": options.random}
+        command = " ".join(["python experiments/real_reviews.py", *(f"--{name} {' '.join(map(str, numbers))}"
+                                                                    for name, numbers in asked.items())])
+        store(options.out, command, options.seeds, {"validation_sentences": len(test), "training_sentences": by_size})
     for n, row in by_size.items():
         print(n, row)
 

@@ -19,6 +19,7 @@ from accelerate import PartialState
 from torch.utils.data import DataLoader
 
 from course_utils import setup
+from course_utils.claims.stored import store
 from course_utils.data import Vocab, corpus
 from course_utils.data.text import collate, encode_pairs
 from course_utils.training import fit, inverse_sqrt
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
         train(options.steps, options.worker)
         return
     curves = {str(n): [round(loss, 6) for loss in launch(n, options.steps)] for n in (1, 2)}
-    options.out.write_text(json.dumps(curves) + "\n")
+    store(options.out, f"python experiments/two_processes.py --steps {options.steps}", [setup()], curves)
     print("largest difference:", max(abs(a - b) for a, b in zip(*curves.values(), strict=True)))
 
 

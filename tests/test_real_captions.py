@@ -2,14 +2,13 @@
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 
-from course_utils.claims.stored import stored
+from course_utils.claims.stored import EXPERIMENTS, stored
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(EXPERIMENTS))
 real_captions = importlib.import_module("real_captions")
 
 ENGLISH = "A man's dog runs in the big green park."

@@ -1,22 +1,20 @@
-"""The script behind lesson 05's table on real sentences: its parts, a run in miniature, and two rows where SST-2 is."""
+"""The script behind lesson 05's table on real sentences: its parts and a run in miniature."""
 
 import importlib
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from course_utils import bert, setup
-from course_utils.claims.stored import stored
+from course_utils import bert
+from course_utils.claims.stored import EXPERIMENTS, stored
 from course_utils.data import load_reviews
 from course_utils.training import fit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "experiments"))
+sys.path.insert(0, str(EXPERIMENTS))
 script = importlib.import_module("real_reviews")
 
-TRUE_FILES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sst2"
 REVIEWS = [(review.text, review.label) for review in load_reviews()]
 
 
@@ -156,33 +154,6 @@ def test_only_develop_measures_on_development_sentences(monkeypatch, options, as
     script.main(["--sizes", "50", "--seeds", "0", "--out", str(tmp_path / "here.json"), *options])
     pool, development = script.set_aside(REVIEWS[:80])
     assert seen == [(pool, asked or development)]
-
-
-# --- two rows of the table, where the files are ----------------------------------------------------------------
-
-@pytest.fixture
-def real(monkeypatch):
-    """SST-2's sentences to train on, without those of development, and to validate on; or skip."""
-    if not TRUE_FILES.is_dir():
-        pytest.skip(f"the files of SST-2 are not at {TRUE_FILES}")
-    monkeypatch.setenv("COURSE_DATA", str(TRUE_FILES))
-    return script.set_aside(script.read("train"))[0], script.read("val")
-
-
-def test_frozen_features_and_then_fine_tuning(real, trunk):
-    seed = setup(0)
-    rows, test = script.subset(real[0], 2000, seed), real[1]
-    (texts, labels), (test_texts, test_labels) = zip(*rows, strict=True), zip(*test, strict=True)
-    _, mean = script.features(*trunk, texts)
-    _, test_mean = script.features(*trunk, test_texts)
-    layer = script.choose_layer(mean, np.array(labels))
-    frozen = script.probe(mean[:, layer], np.array(labels), test_mean[:, layer], np.array(test_labels))
-    tuned, seconds = script.fine_tune(*trunk, rows, script.EPOCHS[2000], seed)
-    score = script.accuracy(tuned, trunk[1], test)
-    print(f"layer {layer}: {frozen:.3f}; fine-tuned {score:.3f} in {seconds:.0f} CPU seconds")
-    assert layer < 6
-    assert frozen >= 0.80
-    assert score >= frozen + 0.03
 
 
 def test_each_size_is_fine_tuned_on_its_own_sentences(monkeypatch):

@@ -69,7 +69,7 @@ def stored(name: str, folder: Path = EXPERIMENTS) -> Stored:
         raise ValueError(f"no stored measurement {name!r} in {folder}; there is: {there}.")
     try:
         return Stored(**json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, json.JSONDecodeError) as problem:
+    except (TypeError, ValueError) as problem:
         raise ValueError(f"{path} is not a stored measurement ({problem}). Repeat it with the script "
                          f"experiments/{name}.py.") from problem
 
