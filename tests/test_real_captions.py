@@ -43,10 +43,10 @@ def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)
     monkeypatch.setattr(real_captions, "SHOWN", (0, 1, 2))
-    real_captions.main(["--steps", "2", "--transformer-steps", "1", "--out", str(tmp_path)])
+    real_captions.main(["--steps", "2", "--out", str(tmp_path)])
     measured = stored("real_captions", tmp_path)
     assert measured.seeds == [0]
-    assert [row["steps"] for row in measured.results["models"].values()] == [2, 2, 1]
+    assert [row["steps"] for row in measured.results["models"].values()] == [2, 2]
     assert set(measured.results["models"]) == set(real_captions.MODELS)
     shown = measured.results["attention"][1]
     assert len(shown["weights"]) == len(shown["rows"])
