@@ -42,18 +42,18 @@ READ = 20
 ALT = {
     "03_qkv":
         "Self-attention, from one sentence to its output. Left, the words “the cat was tired” as a matrix x with a row "
-        "a word, shape (T, d_model). Three learned matrices, W_q, W_k and W_v, turn the same x into queries, keys and "
-        "values, each with a row a word: (T, d_k), (T, d_k), (T, d_v). Queries times keys, divided by the square root "
-        "of d_k, give the scores, (T, T): row i says how well word i's query fits each word's key. A softmax over each "
-        "row gives the weights, (T, T), whose rows sum to one. Weights times values give the output, (T, d_v), again "
-        "a row a word.",
+        "per word, shape (T, d_model). Three learned matrices, W_q, W_k and W_v, turn the same x into queries, keys "
+        "and values, each with a row per word: (T, d_k), (T, d_k), (T, d_v). Queries times keys, divided by the square "
+        "root of d_k, give the scores, (T, T): row i says how well word i's query fits each word's key. A softmax over "
+        "each row gives the weights, (T, T), whose rows sum to one. Weights times values give the output, (T, d_v), "
+        "again a row per word.",
     "03_multi_head":
         "Multi-head attention with four heads, in five parts. 1, project: x, shape (B, T, d_model), times W_q, W_k and "
-        "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into four groups, "
-        "(B, n_heads, T, d_k) with d_k = d_model / n_heads. 3, attend: each head, with its own part of queries, keys "
-        "and values, makes its own weights, (T, T), and its own output, (T, d_k); all heads at the same time. 4, "
-        "concatenate: the four outputs stand side by side, (B, T, d_model). 5, mix: W_o lets every output column read "
-        "from all heads.",
+        "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into four groups, and a "
+        "line of queries, one of keys and one of values lead to each head, (B, n_heads, T, d_k) with d_k = d_model / "
+        "n_heads. 3, attend: each head, with its own part of queries, keys and values, makes its own weights, (T, T), "
+        "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the four outputs stand side by "
+        "side, (B, T, d_model). 5, mix: W_o lets every output column read from all heads.",
     "03_masks":
         "Four masks for “the cat sat” and two padding tokens. Each is five by five, a row a query and a column a key; "
         "a filled cell with a check mark is True, the query may attend to the key. Full: all 25 cells. Padding: "
@@ -94,7 +94,7 @@ def _numbers(axes, left, top, values, cell, form):
 
 def qkv():
     axes = card(420)
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(161)  # of this one the printed weights, too, sum to 1 in each row
     x = random.normal(size=(4, 6))
     q, k, v = (x @ random.normal(size=(6, 3)) * 0.6 for _ in range(3))
     scores = q @ k.T / 3 ** 0.5
@@ -141,7 +141,7 @@ def qkv():
     path(axes, (358, low), (826, low), (826, 166), color=VALUE)
     arrow(axes, (841, 152), (864, 152), VALUE)
     grid(axes, 866, 116, _shades(weights @ v), VALUE, tall)
-    text(axes, 890, 100, "a row a word", 15, MUTED)
+    text(axes, 888, 100, "a row per word", 15, MUTED)
     text(axes, 890, 206, "(T, d_v)", 15, MUTED)
     text(axes, 592, 380, r"$\mathrm{output} = \mathrm{softmax}\left(q\, k^{\top} /\, \sqrt{d_k}\right) v$", 25)
     return axes
@@ -185,17 +185,22 @@ def multi_head():
         grid(axes, 184, y - 22, _shades(values), color, cell)
         _cuts(axes, 184, y, heads)
         text(axes, 220, y - 38, name, 15, color, "bold")
-        path(axes, (260, y), (282, y), color=color, head=False)
     _shape(axes, 220, bottom, "(B, T,", "d_model)")
-    path(axes, (282, lanes[0]), (282, lanes[-1]), color=INK, head=False)
+    trunks = ((266, -12, levels[0], QUERY), (276, 0, levels[1], KEY), (286, 12, levels[2], VALUE))
+    for x, down, y, color in trunks:
+        path(axes, (258, y), (x, y), color=PAPER, line=5, head=False)
+        path(axes, (258, y), (x, y), color=color, line=1.6, head=False)
+        path(axes, (x, lanes[0] + down), (x, lanes[-1] + down), color=color, line=1.6, head=False)
 
     outputs = []
     for head, y in enumerate(lanes):
-        box(axes, 472, y, 340, 72, fill=BAND, edge="none", corner=9)
-        arrow(axes, (282, y), (301, y))
-        text(axes, 312, y - 21, f"head {head + 1}", 15, INK, "bold", "left")
+        box(axes, 476, y, 332, 72, fill=BAND, edge="none", corner=9)
+        for x, down, _, color in trunks:
+            path(axes, (x + 1, y + down), (303, y + down), color=PAPER, line=5, head=False)
+            arrow(axes, (x, y + down), (309, y + down), color, 1.6)
+        text(axes, 322, y - 22, f"head {head + 1}", 15, INK, "bold", "left")
         q, k, v = (values[:, 2 * head:2 * head + 2] for values in projected)
-        for at, values, color in ((342, q, QUERY), (372, k, KEY), (402, v, VALUE)):
+        for at, values, color in ((346, q, QUERY), (374, k, KEY), (402, v, VALUE)):
             grid(axes, at, y - 11, _shades(values), color, cell)
         arrow(axes, (426, y + 11), (472, y + 11))
         weights = _softmax(q @ k.T / 2 ** 0.5)

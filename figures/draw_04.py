@@ -1,5 +1,6 @@
 """The figures of lesson 04, the Transformer. Each function returns a card, ``ALT`` says what it shows."""
 
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -48,20 +49,20 @@ AHEAD = log(max(SMOOTHED) / min(SMOOTHED))
 """How far the label's score is above the others when it is reached."""
 
 PARTS = {
-    "source_embed": (1, 176, 413, 250, 36, "embedding + position"),
-    "target_embed": (1, 642, 413, 250, 36, "embedding + position"),
-    "encoder_attention": (2, 120, 338, 176, 36, "self-attention"),
-    "encoder_norm_1": (3, 264, 302, 130, 28, "add & norm"),
-    "encoder_feed_forward": (4, 120, 244, 176, 36, "feed-forward"),
-    "encoder_norm_2": (3, 264, 208, 130, 28, "add & norm"),
-    "masked_attention": (5, 818, 338, 224, 36, "masked self-attention"),
-    "decoder_norm_1": (3, 642, 302, 130, 28, "add & norm"),
-    "cross_attention": (6, 484, 244, 180, 36, "cross-attention"),
-    "decoder_norm_2": (3, 642, 208, 130, 28, "add & norm"),
-    "decoder_feed_forward": (4, 818, 150, 224, 36, "feed-forward"),
-    "decoder_norm_3": (3, 642, 114, 130, 28, "add & norm"),
-    "softmax": (7, 642, 66, 190, 32, "linear + softmax"),
-    "next_word": (8, 642, 22, 190, 28, "next word: here"),
+    "source_embed": (1, 258, 420, 250, 34, "embedding + position"),
+    "target_embed": (1, 640, 420, 250, 34, "embedding + position"),
+    "encoder_attention": (2, 120, 346, 176, 36, "self-attention"),
+    "encoder_norm_1": (3, 258, 318, 92, 26, "norm"),
+    "encoder_feed_forward": (4, 120, 250, 176, 36, "feed-forward"),
+    "encoder_norm_2": (3, 258, 222, 92, 26, "norm"),
+    "masked_attention": (5, 818, 346, 224, 36, "masked self-attention"),
+    "decoder_norm_1": (3, 640, 318, 92, 26, "norm"),
+    "cross_attention": (6, 484, 250, 180, 36, "cross-attention"),
+    "decoder_norm_2": (3, 640, 222, 92, 26, "norm"),
+    "decoder_feed_forward": (4, 818, 154, 224, 36, "feed-forward"),
+    "decoder_norm_3": (3, 640, 126, 92, 26, "norm"),
+    "softmax": (7, 640, 73, 190, 32, "linear + softmax"),
+    "next_word": (8, 640, 24, 190, 30, "next word: here"),
 }
 """The map's parts: number, centre, size, label."""
 
@@ -70,17 +71,18 @@ ALT = {
         "The Transformer as a map with eight numbered parts. Left, the encoder, from bottom to top: the words “je suis "
         "là .” go through embedding plus position (1) onto a straight line, the residual path. Beside it stand "
         "self-attention (2), whose query, key and value all come from this line, and the feed-forward network (4); "
-        "each result returns to the line in an add & norm (3), as in the paper. This layer is there N times; the top "
-        "is the memory, (B, T_k, d_model). Right, the decoder: “<bos> I am” goes through embedding plus position (1), "
-        "masked self-attention (5), cross-attention (6) and feed-forward (4), each with its add & norm (3), again N "
-        "times. The cross-attention takes its query from the decoder and its keys and values from the memory, in all "
-        "N layers. Linear and softmax (7) give (B, T_q, vocabulary); the next word (8), “here”, goes back in below.",
+        "each result is added to the line at a plus sign, and a norm (3) stands on the line after it, as in the paper. "
+        "This layer is there N times; the top is the memory, (B, T_k, d_model). Right, the decoder: “<bos> I am” goes "
+        "through embedding plus position (1), masked self-attention (5), cross-attention (6) and feed-forward (4), "
+        "each with its plus and norm (3), again N times. The cross-attention takes its query from the decoder and its "
+        "keys and values from the memory, in all N layers. Linear and softmax (7) give (B, T_q, vocabulary); the next "
+        "word (8), “here”, goes back in below.",
     "04_encoder_layer":
         "An encoder layer with the LayerNorm in two places. Both have a thick residual path from bottom to top; "
         "self-attention and feed-forward read from it to the side, and their results are added to it. Left, post-LN, "
         "as in the paper of 2017: after each sum a LayerNorm stands on the path itself, so the path leads through "
-        "every LayerNorm; x becomes LayerNorm(x + F(x)). Right, pre-LN, Xiong et al. 2020 and this course: each "
-        "LayerNorm stands beside the path, before self-attention and before feed-forward, and the path is straight "
+        "every LayerNorm; x becomes LayerNorm(x + F(x)). Right, pre-LN, used since 2018, in tensor2tensor and GPT-2, "
+        "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and the path is straight "
         "and free; x becomes x + F(LayerNorm(x)). After the last layer follows one more LayerNorm.",
     "04_layer_norm":
         "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
@@ -122,68 +124,69 @@ ALT = {
 def _part(axes, name):
     """A numbered part of the map."""
     number, x, y, width, height, label = PARTS[name]
-    size = 15 if number == 3 else 16
-    left = x - (text_width(label, size) + 29) / 2
+    left = x - (text_width(label, 16) + 29) / 2
     box(axes, x, y, width, height, fill=PAPER)
     disc(axes, left + 11, y, str(number), radius=11, size=15, fill=INK, text_color=PAPER, weight="bold")
-    text(axes, left + 29, y, label, size, align="left")
+    text(axes, left + 29, y, label, 16, align="left")
 
 
-def _around(axes, name, norm, reads):
-    """The way through a part beside the stream: what it reads below, what it adds to the stream above.
+def _around(axes, name, stream, reads):
+    """The way through a part beside the stream: what it reads below, what it adds to the stream.
 
     ``reads``: for each arrow into the part its distance from the middle, its letter and its colour.
     """
-    _, x, y, _, height, _ = PARTS[name]
-    _, stream, end, width, _, _ = PARTS[norm]
-    side, begin = 1 if x > stream else -1, 2 * y - end
+    _, x, y, width, height, _ = PARTS[name]
+    side, begin = 1 if x > stream else -1, y + 40
     far = max(reads, key=lambda read: side * read[0])[0]
     path(axes, (stream, begin), (x + far, begin), color=reads[0][2] if len(reads) == 1 else INK, head=False)
     for at, letter, color in reads:
         arrow(axes, (x + at, begin + 0.9), (x + at, y + height / 2), color)
         if letter:
-            text(axes, x + at + 8, begin - 9, letter, 15, color, "bold", "left")
-    path(axes, (x, y - height / 2), (x, end), (stream + side * width / 2, end))
+            text(axes, x + at + 8, begin - 11, letter, 15, color, "bold", "left")
+    arrow(axes, (x - side * width / 2, y), (stream + side * 12, y))
+    disc(axes, stream, y, "+", GOOD, radius=11, size=18)
 
 
 def map():
     axes = card(480)
-    box(axes, 176, 268, 316, 236, fill=BAND, edge="none", corner=10)
-    box(axes, 655, 240, 562, 292, fill=BAND, edge="none", corner=10)
-    text(axes, 34, 172, "encoder layer, N times", 17, INK, "bold", "left")
-    text(axes, 388, 116, "decoder layer,", 17, INK, "bold", "left")
-    text(axes, 388, 138, "N times", 17, INK, "bold", "left")
+    encoder, decoder = PARTS["source_embed"][1], PARTS["target_embed"][1]
+    box(axes, 174, 285, 312, 226, fill=BAND, edge="none", corner=10)
+    box(axes, 655, 252, 562, 292, fill=BAND, edge="none", corner=10)
+    text(axes, 34, 192, "encoder layer,", 17, INK, "bold", "left")
+    text(axes, 34, 214, "N times", 17, INK, "bold", "left")
+    text(axes, 388, 128, "decoder layer,", 17, INK, "bold", "left")
+    text(axes, 388, 150, "N times", 17, INK, "bold", "left")
     text(axes, 24, 30, "The Transformer", 20, INK, "bold", "left")
     text(axes, 24, 56, "same number: same kind of part", 15, MUTED, align="left")
 
-    for stream, *levels in ((264, 395, 316), (264, 288, 222), (264, 194, 128), (642, 395, 316), (642, 288, 222),
-                            (642, 194, 128), (642, 100, 82)):
-        arrow(axes, (stream, levels[0]), (stream, levels[1]), GOOD, 3)
-    text(axes, 654, 262, "residual path", 15, GOOD, "bold", "left")
-    box(axes, 226, 112, 136, 32, fill=PAPER, label="memory")
-    text(axes, 226, 84, "(B, T_k, d_model)", 15, MUTED)
-    path(axes, (294, 106), (360, 106), (360, 238), (394, 238), color=KEY)
-    path(axes, (294, 118), (348, 118), (348, 250), (394, 250), color=VALUE)
-    text(axes, 328, 92, "keys", 15, KEY, "bold")
-    text(axes, 318, 134, "values", 15, VALUE, "bold")
+    for stream, ends in ((encoder, (305, 209, 147)), (decoder, (305, 209, 113, 90))):
+        for begin, end in pairwise((403, *ends)):
+            arrow(axes, (stream, begin), (stream, end), GOOD, 3)
+    text(axes, decoder + 18, 250, "residual path", 15, GOOD, "bold", "left")
+    box(axes, encoder, 132, 110, 30, fill=PAPER, label="memory")
+    text(axes, encoder - 66, 132, "(B, T_k, d_model)", 15, MUTED, align="right")
+    path(axes, (encoder + 55, 126), (360, 126), (360, 244), (394, 244), color=KEY)
+    path(axes, (encoder + 55, 138), (348, 138), (348, 256), (394, 256), color=VALUE)
+    text(axes, 360, 111, "keys", 15, KEY, "bold", "right")
+    text(axes, 342, 160, "values", 15, VALUE, "bold", "right")
     all_three = ((-50, "q", QUERY), (0, "k", KEY), (50, "v", VALUE))
-    for name, norm, reads in (("encoder_attention", "encoder_norm_1", all_three),
-                              ("encoder_feed_forward", "encoder_norm_2", ((0, "", INK),)),
-                              ("masked_attention", "decoder_norm_1", all_three),
-                              ("cross_attention", "decoder_norm_2", ((50, "q", QUERY),)),
-                              ("decoder_feed_forward", "decoder_norm_3", ((0, "", INK),))):
-        _around(axes, name, norm, reads)
+    for name, stream, reads in (("encoder_attention", encoder, all_three),
+                                ("encoder_feed_forward", encoder, ((0, "", INK),)),
+                                ("masked_attention", decoder, all_three),
+                                ("cross_attention", decoder, ((50, "q", QUERY),)),
+                                ("decoder_feed_forward", decoder, ((0, "", INK),))):
+        _around(axes, name, stream, reads)
     for name in PARTS:
         _part(axes, name)
-    arrow(axes, (642, 50), (642, 36))
-    text(axes, 536, 66, "(B, T_q, vocabulary)", 15, MUTED, align="right")
-    dashes(axes, (737, 22), (950, 22), (950, 458), (706, 458), color=INK)
-    text(axes, 842, 40, "goes back in", 15)
-    text(axes, 394, 277, "to all N layers", 15, MUTED, align="left")
-    for x, words, shape in ((176, SOURCE[:4], "(B, T_k)"), (642, TARGET[:3], "(B, T_q)")):
-        arrow(axes, (x, 447), (x, 431))
-        text(axes, x, 458, " ".join(words), 16)
-        text(axes, x - 90, 458, shape, 15, MUTED, align="right")
+    arrow(axes, (decoder, 57), (decoder, 40))
+    text(axes, decoder - 106, 73, "(B, T_q, vocabulary)", 15, MUTED, align="right")
+    dashes(axes, (decoder + 95, 24), (950, 24), (950, 461), (706, 461), color=INK)
+    text(axes, 842, 42, "goes back in", 15)
+    text(axes, 394, 284, "to all N layers", 15, MUTED, align="left")
+    for x, words, shape in ((encoder, SOURCE[:4], "(B, T_k)"), (decoder, TARGET[:3], "(B, T_q)")):
+        arrow(axes, (x, 452), (x, 438))
+        text(axes, x, 462, " ".join(words), 16)
+        text(axes, x - 90, 462, shape, 15, MUTED, align="right")
     return axes
 
 
@@ -193,7 +196,7 @@ def encoder_layer():
     for left, name, note, verdict, color, formula in (
             (10, "post-LN", "the paper, 2017", "✗  the path leads through every LayerNorm", BAD,
              r"$x \leftarrow \mathrm{LayerNorm}(x + F(x))$"),
-            (485, "pre-LN", "Xiong et al. 2020; this course", "✓  a straight path from bottom to top", GOOD,
+            (485, "pre-LN", "tensor2tensor 2018, GPT-2; this course", "✓  a straight path from bottom to top", GOOD,
              r"$x \leftarrow x + F(\mathrm{LayerNorm}(x))$")):
         pre, stream, beside = name == "pre-LN", left + 96, left + 318
         box(axes, left + 232.5, 225, 465, 430, fill=BAND, edge="none", corner=10)

@@ -11,6 +11,7 @@ from style import (
     PAPER,
     QUERY,
     RULE,
+    area,
     arrow,
     box,
     card,
@@ -39,14 +40,14 @@ CUT = ("un", "watch", "able")
 
 ALT = {
     "05_directions":
-        "What the vector of “bank” in “the bank of the river” can see, in four models. Above, the network; below, a "
-        "mask of five by five, a row a word whose vector is made and a column a word that it may see. word2vec, 2013: "
-        "a table, one vector a word; only the diagonal is filled. ELMo, 2018: one LSTM reads from left to right, "
-        "another from right to left, and their two states for bank are joined only on top (one layer of each is "
-        "drawn); the mask has two halves, arrows to the right in the lower triangle and arrows to the left in the "
-        "upper one, both on the diagonal. GPT, 2018: a Transformer with a causal mask; bank sees “the” and itself, "
-        "the lower triangle is filled. BERT, 2018: a Transformer with a full mask; bank sees all five words in every "
-        "layer, all 25 cells are filled.",
+        "What the vector of “bank” in “the bank of the river” can see, in four models. Above, the network, with the "
+        "ways to bank; below, a mask of five by five, a row a word whose vector is made and a column a word that it "
+        "may see. word2vec, 2013: a table, one vector a word; only the diagonal is filled. ELMo, 2018: one LSTM reads "
+        "from left to right, another from right to left, and neither reads the other; their two states for bank are "
+        "joined (one layer of each is drawn); the mask has two halves, arrows to the right in the lower triangle and "
+        "arrows to the left in the upper one, both on the diagonal. GPT, 2018: a Transformer with a causal mask; bank "
+        "sees “the” and itself, the lower triangle is filled. BERT, 2018: a Transformer with a full mask; bank sees "
+        "all five words in every layer, all 25 cells are filled.",
     "05_transfer":
         "Pre-train once, then use the same trunk in two ways. Left, step 1, pre-train: much text without labels, “the "
         "[MASK] is slow”, goes through the trunk and a head for masked words, which must say “film”; both learn. The "
@@ -128,15 +129,16 @@ def _two_lstms(axes, xs, low, high):
 
 
 def _attends(axes, xs, low, high, mask):
-    """GPT and BERT: two layers, each reads what the mask allows."""
+    """GPT and BERT: two layers, each reads what the mask allows; lines for one word, areas for those that it reads."""
     levels = (low + 9, (low + 9 + high) / 2, high)
     reads = mask[WORD]
+    for i in np.flatnonzero(reads):
+        seen = np.flatnonzero(mask[i])
+        area(axes, (xs[i] - 12, levels[1] + 9), (xs[i] + 12, levels[1] + 9), (xs[seen[-1]] + 12, levels[0] - 9),
+             (xs[seen[0]] - 12, levels[0] - 9), fill=tint(INK, 0.2))
     for level in (0, 1):
-        lines = sorted((int(reads[i] if level == 0 else i == WORD), i, j)
-                       for i, row in enumerate(mask) for j, may in enumerate(row) if may)
-        for on, i, j in lines:
-            path(axes, (xs[j], levels[level] - 9), (xs[i], levels[level + 1] + 9), color=INK if on else RULE,
-                 line=(1.6, 2.4)[level] if on else 1.2, head=False)
+        for j in np.flatnonzero(reads):
+            path(axes, (xs[j], levels[level] - 9), (xs[WORD], levels[level + 1] + 9), color=INK, line=2.2, head=False)
     for i, x in enumerate(xs):
         _node(axes, x, levels[0], on=reads[i], color=KEY)
         _node(axes, x, levels[1], on=reads[i])
@@ -158,7 +160,7 @@ def directions():
     length, cell, top, low, high = len(PHRASE), 34, 240, 190, 88
     causal = np.tri(length, dtype=bool)
     panels = (("word2vec", 2013, "a table, one vector a word", np.eye(length, dtype=bool), "only the word itself"),
-              ("ELMo", 2018, "two LSTMs, → and ←", None, "two halves, joined late"),
+              ("ELMo", 2018, "two LSTMs, → and ←", None, "two halves, side by side"),
               ("GPT", 2018, "Transformer, causal mask", causal, "itself and the left"),
               ("BERT", 2018, "Transformer, full mask", np.ones_like(causal), "both sides, every layer"))
     for number, (name, year, network, mask, sees) in enumerate(panels):

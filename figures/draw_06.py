@@ -33,7 +33,7 @@ from course_utils.widgets.mask_explorer import PATTERNS
 LENGTH = 16
 """Positions in each picture of a pattern."""
 PANELS = (("causal", 0, 0, "all before: the reference"), ("sliding window", 3, 0, "text: what is near"),
-          ("dilated", 3, 2, "same cost, twice as far"), ("global tokens", 3, 1, "long documents, encoder"),
+          ("dilated", 3, 2, "text: twice as far"), ("global tokens", 3, 1, "long documents, encoder"),
           ("strided", 4, 4, "images: what repeats"), ("fixed", 1, 4, "generating text"),
           ("block recurrence", 0, 4, "long text, by segments"))
 """Pattern, window w, stride s, what it is for; the patterns and their numbers are MaskExplorer's."""

@@ -151,3 +151,9 @@ def test_the_links_on_the_map_lie_on_its_parts():
         place = (f"left:{100 * (x - w / 2) / width:.1f}%;top:{100 * (y - h / 2) / height:.1f}%;"
                  f"width:{100 * w / width:.1f}%;height:{100 * h / height:.1f}%")
         assert place in source, f"part {number}, {label}"
+
+
+def test_the_printed_weights_of_a_row_sum_to_one():
+    printed = [float(words) for words in (text.get_text() for text in function_of("03_qkv")().texts) if words[0] == "."]
+    assert len(printed) == 16
+    assert [round(sum(printed[row:row + 4]), 2) for row in range(0, 16, 4)] == [1, 1, 1, 1]
