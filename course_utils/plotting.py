@@ -3,20 +3,23 @@
 import base64
 import io
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import matplotlib.pyplot as plt
-import torch
+import numpy as np
 from IPython import get_ipython
 from IPython.display import display
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-QUERY, KEY, VALUE = "#6A1FB8", "#B85C00", "#1F6FB2"
-INK, MUTED, PAPER = "#1F2430", "#6B7280", "#FFFFFF"
-GOOD, BAD = "#1B7F5C", "#B3261E"
+from .widgets.colours import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
+from .widgets.still import attention_heatmap
+
+__all__ = [
+    "BAD", "GOOD", "INK", "KEY", "LINES", "MARKERS", "MUTED", "PAPER", "QUERY", "VALUE", "LiveCurve",
+    "attention_heatmap", "in_notebook", "plot_groups", "show", "smooth", "use_course_style",
+]
+
 LINES = (INK, GOOD, BAD, "#0E7490", "#8A6100", MUTED)        # not the colours of query, key and value
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
@@ -59,7 +62,7 @@ def in_notebook() -> bool:
 
 def smooth(values: Sequence[float], window: int = 25) -> list[float]:
     """Running mean over the last ``window`` values."""
-    sums = torch.tensor([0.0, *values], dtype=torch.float64).cumsum(0)
+    sums = np.cumsum([0.0, *values])
     return [float(sums[i] - sums[max(0, i - window)]) / min(i, window) for i in range(1, len(values) + 1)]
 
 
@@ -89,40 +92,6 @@ class LiveCurve:
         else:
             self.handle.update(_picture(figure, alt), raw=True)
         self.drawn = time.monotonic()
-
-
-def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
-                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
-                      label: str = "weight") -> Figure:
-    """An attention matrix as a picture; the printed sibling of ``widgets.AttentionView``.
-
-    Args:
-        weights: ``(T_q, T_k)``, 0 to 1.
-        rows: the ``T_q`` words that ask.
-        columns: the ``T_k`` words that are looked at.
-        alignment: true links ``(row, column)``, drawn as outlines.
-        axes: where to draw; by default a new figure.
-        label: what the colours mean, written beside their scale.
-
-    Raises:
-        ValueError: if the words do not fit the shape.
-    """
-    weights = torch.as_tensor(weights).detach().float().cpu()
-    if weights.shape != (len(rows), len(columns)):
-        raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
-                         f"{len(columns)} columns of words.")
-    if axes is None:
-        _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
-    picture = axes.imshow(weights.numpy(), vmin=0, vmax=1, aspect="auto", cmap="cividis")
-    axes.grid(False)
-    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
-    axes.set_yticks(range(len(rows)), rows, color=QUERY)
-    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
-    for row, column in alignment:
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
-    axes.figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
-    return axes.figure
 
 
 def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str, title: str = "") -> Figure:

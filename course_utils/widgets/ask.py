@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 import traitlets
 from matplotlib.figure import Figure
 
-from ..plotting import INK
 from .base import CourseWidget, javascript, stylesheet
+from .colours import INK
 from .still import figure_picture, paper
 
 MOST = 12  # bars that fit a slide

@@ -8,9 +8,9 @@ import traitlets
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from ..plotting import MUTED, PAPER, attention_heatmap
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .still import GREY, LIGHT, grid_picture, matrix_picture, paper
+from .colours import MUTED, PAPER
+from .still import GREY, LIGHT, attention_heatmap, grid_picture, matrix_picture, paper
 from .tensors import (
     is_causal,
     read_links,
@@ -331,7 +331,7 @@ class AttentionView(CourseWidget):
         return figure
 
     def _head_figure(self) -> Figure:
-        content, weights = self._shown, self.weights[self.layer, self.head].copy()  # torch wants what it may write
+        content, weights = self._shown, self.weights[self.layer, self.head]
         n_rows, n_columns = weights.shape
         figure = paper(np.clip(1.6 + 0.42 * n_columns, 4, 12), min(10, 2 + 0.36 * n_rows))
         axes = figure.add_subplot()

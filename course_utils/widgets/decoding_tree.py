@@ -8,8 +8,8 @@ import traitlets
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from ..plotting import BAD, GOOD, INK, MUTED, PAPER
 from .base import CourseWidget, check_index, javascript, stylesheet
+from .colours import BAD, GOOD, INK, MUTED, PAPER
 from .still import figure_picture, paper
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")

@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 import traitlets
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from ..plotting import INK, KEY, MUTED, PAPER, QUERY
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .colours import INK, KEY, MUTED, PAPER, QUERY
 from .still import figure_picture, paper
 from .tensors import read_tokens, read_weights
 
@@ -201,7 +200,7 @@ def _read_image(image) -> np.ndarray:
     if getattr(image, "mode", None) == "P":  # a palette's numbers are no colours
         image = image.convert("RGB")
     try:
-        array = np.asarray(image.detach().cpu() if isinstance(image, torch.Tensor) else image)
+        array = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
         whole = array.dtype == np.uint8
         array = array.astype(float)
     except (TypeError, ValueError) as error:

@@ -9,8 +9,8 @@ import traitlets
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, javascript, stylesheet
+from .colours import INK, KEY, PAPER, QUERY
 from .still import figure_picture, paper
 
 LENGTHS = (4, 64)

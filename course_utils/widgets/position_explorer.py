@@ -5,8 +5,8 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, PAPER, QUERY
 from .base import CourseWidget, check_index, float32, javascript, stylesheet
+from .colours import INK, KEY, PAPER, QUERY
 from .still import figure_picture, paper
 from .tensors import as_array
 

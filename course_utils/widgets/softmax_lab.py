@@ -7,8 +7,8 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, MUTED
 from .base import CourseWidget, javascript, stylesheet
+from .colours import INK, KEY, MUTED
 from .still import figure_picture, paper
 
 MOST_KEYS = 10  # what fits a slide

@@ -6,9 +6,9 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from ..plotting import INK, KEY, MUTED, QUERY, VALUE, attention_heatmap
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .still import figure_picture, matrix_picture, paper
+from .colours import INK, KEY, MUTED, QUERY, VALUE
+from .still import attention_heatmap, figure_picture, matrix_picture, paper
 from .tensors import as_array, read_tokens, read_weights, warn_of_odd_rows
 
 STEPS = {"attention": ("scores", "mask", "softmax", "weigh", "sum"), "decoding": ("look", "write")}

@@ -2,17 +2,21 @@
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import matplotlib
+import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
-from ..plotting import KEY, MUTED, PAPER, QUERY
+from .colours import BAD, KEY, MUTED, PAPER, QUERY
+from .tensors import as_array
 
 LONGEST = 130  # pixels; a longer token is cut
 GREY = (201, 205, 212)  # padding
@@ -45,6 +49,40 @@ def png(picture: Image.Image) -> bytes:
     file = io.BytesIO()
     picture.quantize(64, dither=Image.Dither.NONE).save(file, "png", optimize=True)
     return file.getvalue()
+
+
+def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
+                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
+                      label: str = "weight") -> Figure:
+    """An attention matrix as a picture; the printed sibling of `AttentionView`.
+
+    Args:
+        weights: ``(T_q, T_k)``, 0 to 1.
+        rows: the ``T_q`` words that ask.
+        columns: the ``T_k`` words that are looked at.
+        alignment: true links ``(row, column)``, drawn as outlines.
+        axes: where to draw; by default a new figure.
+        label: what the colours mean, written beside their scale.
+
+    Raises:
+        ValueError: if the words do not fit the shape.
+    """
+    weights = as_array("weights", weights)
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
+                         f"{len(columns)} columns of words.")
+    if axes is None:
+        _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
+    picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto", cmap="cividis")
+    axes.grid(False)
+    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
+    axes.set_yticks(range(len(rows)), rows, color=QUERY)
+    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
+    for row, column in alignment:
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
+    axes.figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
+    return axes.figure
 
 
 def paper(width: float, height: float, layout: str = "constrained") -> Figure:

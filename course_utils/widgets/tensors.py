@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
 PARTS = ("encoder", "decoder", "cross")  # the three attentions of an encoder and a decoder
 AXES = ("layer", "head", "row (query)", "column (key)")
@@ -104,8 +103,8 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
 
 def as_array(name: str, values) -> np.ndarray:
     """A float32 copy of a tensor (any device and floating type), an array or nested lists."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().to("cpu", torch.float32).numpy()
+    if hasattr(values, "detach"):  # a tensor of torch, which need not be installed; NumPy has no bfloat16
+        values = values.detach().cpu().float().numpy()
     try:
         return np.array(values, dtype="<f4", order="C")
     except (TypeError, ValueError) as error:

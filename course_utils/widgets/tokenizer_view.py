@@ -9,8 +9,8 @@ from string import ascii_lowercase, digits
 import traitlets
 from PIL import Image, ImageDraw
 
-from ..plotting import INK, MUTED, PAPER
 from .base import CourseWidget, javascript, stylesheet
+from .colours import INK, MUTED, PAPER
 from .still import _font
 
 END = "</w>"  # joined to the last character of a word

@@ -1,0 +1,7 @@
+"""The course's colours. They lie here, and `plotting` takes them from here, so that widgets need nothing of the course
+and no torch: someone with a model and weights of their own can use them alone.
+"""
+
+QUERY, KEY, VALUE = "#6A1FB8", "#B85C00", "#1F6FB2"
+INK, MUTED, PAPER = "#1F2430", "#6B7280", "#FFFFFF"
+GOOD, BAD = "#1B7F5C", "#B3261E"
