@@ -1,0 +1,185 @@
+"""Conditions: comparisons of what a claim measured, as text that is evaluated, shown and kept in one file.
+
+``'"BLEU, with" >= 80 and "BLEU, without" <= 25'``: quoted labels of measured numbers, numbers, ``+ - * /``, ``min``,
+``max``, ``abs``, comparisons, and ``and`` between them. Nothing else is understood, and nothing is executed.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+
+_EXAMPLE = "Write it like '\"BLEU, with\" >= 80 and \"BLEU, without\" <= 25'."
+_COMPARE = {ast.Lt: (operator.lt, "<"), ast.LtE: (operator.le, "≤"), ast.Gt: (operator.gt, ">"),
+            ast.GtE: (operator.ge, "≥"), ast.Eq: (operator.eq, "="), ast.NotEq: (operator.ne, "≠")}
+_ARITHMETIC = {ast.Add: (operator.add, "+"), ast.Sub: (operator.sub, "−"), ast.Mult: (operator.mul, "×"),
+               ast.Div: (operator.truediv, "/")}
+_FUNCTIONS = {"min": min, "max": max, "abs": abs}
+_WORDS = {"min": "smallest of ", "max": "largest of "}
+
+
+def parse(text: str) -> list[ast.Compare]:
+    """The comparisons that must all be true.
+
+    Raises:
+        TypeError: if the condition is not text.
+        ValueError: if it is not made of comparisons, or one of them compares nothing measured, or a thing with itself.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the condition is {text!r}, a {type(text).__name__}; expected text, because it is shown and "
+                        f"kept. {_EXAMPLE}")
+    try:
+        comparisons = list(_clauses(ast.parse(text.strip(), mode="eval").body))
+    except SyntaxError as problem:
+        raise ValueError(f"the condition {text!r} is not an expression ({problem.msg}). {_EXAMPLE}") from None
+    for comparison in comparisons:
+        for left, sign, right in _links(comparison):
+            for side in (left, right):
+                _check(side)
+            link = ast.unparse(ast.Compare(left, [sign], [right]))
+            if type(sign) not in _COMPARE:
+                raise ValueError(f"{link} in the condition {text!r} does not compare numbers. {_EXAMPLE}")
+            if not labels(left) | labels(right):
+                raise ValueError(f"{link} in the condition {text!r} compares nothing that was measured. {_EXAMPLE}")
+            if ast.dump(left) == ast.dump(right):
+                raise ValueError(f"{link} in the condition {text!r} compares a thing with itself. {_EXAMPLE}")
+    return comparisons
+
+
+def check(text: str, measured: Mapping[str, float], shown: Mapping[str, str]) -> None:
+    """See that a condition can be evaluated.
+
+    Args:
+        text: the condition.
+        measured: label to number.
+        shown: label to what the card shows; also what cannot be compared.
+
+    Raises:
+        TypeError, ValueError: as `parse`, and if a label is not measured or is not a number.
+    """
+    for label in sorted(set().union(*map(labels, parse(text)))):
+        if label not in shown:
+            raise ValueError(f"the condition {text!r} names {label!r}, which is not measured; measured are: "
+                             f"{', '.join(map(repr, measured)) or 'no numbers'}. Use one of them, or measure it.")
+        if label not in measured:
+            raise ValueError(f"the condition {text!r} compares {label!r}, which is the text {shown[label]!r}. Give the "
+                             "number, or (number, format), for example (0.961, '{:.0%}').")
+
+
+def holds(text: str, measured: Mapping[str, float]) -> bool:
+    """Whether all comparisons are true; one with NaN (also from a division by zero) never is."""
+    return all(_truth(left, sign, right, measured) for comparison in parse(text)
+               for left, sign, right in _links(comparison))
+
+
+def in_words(text: str, shown: Mapping[str, str], label: Callable[[str], str] = "“{}”".format,
+             sign: Callable[[str], str] = str) -> str:
+    """The condition as a reader sees it: ``“BLEU, with” ≥ 80 and “BLEU, without” ≤ 25``.
+
+    Args:
+        text: the condition.
+        shown: label to what the card shows. Beside percentages numbers are written as percentages.
+        label: how a label is written.
+        sign: how everything else is written (for HTML: ``escape``).
+    """
+    return " and ".join(_comparison(comparison, text, shown, label, sign) for comparison in parse(text))
+
+
+def labels(node: ast.AST) -> set[str]:
+    """The labels that a part of a condition names."""
+    return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
+def _clauses(node: ast.expr) -> Iterator[ast.Compare]:
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for value in node.values:
+            yield from _clauses(value)
+    elif isinstance(node, ast.Compare):
+        yield node
+    else:
+        raise ValueError(f"{ast.unparse(node)} is not a comparison. Join comparisons by 'and'. {_EXAMPLE}")
+
+
+def _links(comparison: ast.Compare) -> list[tuple[ast.expr, ast.cmpop, ast.expr]]:
+    """The pairs of a chain: of ``a < b < c`` these are a < b and b < c."""
+    sides = [comparison.left, *comparison.comparators]
+    return list(zip(sides, comparison.ops, sides[1:], strict=False))
+
+
+def _check(node: ast.expr) -> None:
+    """See that a side of a comparison is made of labels, numbers and what we know to do with them."""
+    parts = _parts(node)
+    if parts is None:
+        raise ValueError(f"{ast.unparse(node)} is not understood in a condition; expected quoted labels, numbers, "
+                         f"+ - * /, abs(one), min(two or more) or max(two or more). {_EXAMPLE}")
+    for part in parts:
+        _check(part)
+
+
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """What a node is made of; None if it is not known here."""
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=str() | int() | float()):
+            return []
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return [operand]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in _ARITHMETIC:
+            return [left, right]
+        case ast.Call(func=ast.Name(id="abs"), args=[_], keywords=[]):
+            return node.args
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _, *_], keywords=[]):
+            return node.args
+    return None
+
+
+def _truth(left: ast.expr, sign: ast.cmpop, right: ast.expr, measured: Mapping[str, float]) -> bool:
+    sides = _value(left, measured), _value(right, measured)
+    return not any(map(math.isnan, sides)) and _COMPARE[type(sign)][0](*sides)
+
+
+def _value(node: ast.expr, measured: Mapping[str, float]) -> float:
+    match node:
+        case ast.Constant(value=str(label)):
+            return measured[label]
+        case ast.Constant(value=number):
+            return number
+        case ast.UnaryOp(operand=inner):
+            return -_value(inner, measured)
+        case ast.BinOp(op=op, left=left, right=right):
+            try:
+                return _ARITHMETIC[type(op)][0](_value(left, measured), _value(right, measured))
+            except ZeroDivisionError:
+                return math.nan
+    values = [_value(argument, measured) for argument in node.args]
+    # min and max would pass over a NaN that does not come first
+    return math.nan if any(map(math.isnan, values)) else _FUNCTIONS[node.func.id](*values)
+
+
+def _comparison(comparison: ast.Compare, text: str, shown: Mapping[str, str], label: Callable[[str], str],
+                sign: Callable[[str], str]) -> str:
+    named = [shown.get(name, "") for name in labels(comparison)]
+    scaled = any(isinstance(part, ast.Mult | ast.Div) for part in ast.walk(comparison))
+    percent = not scaled and all(value.endswith("%") for value in named)
+
+    def write(node: ast.expr, inside: bool = False) -> str:
+        match node:
+            case ast.Constant(value=str(name)):
+                return label(name)
+            case ast.Constant(value=number):
+                spelled = ast.get_source_segment(text.strip(), node)
+                return f"{100 * number:g}%" if percent else spelled.replace("_", ",")
+            case ast.UnaryOp(operand=operand):
+                return f"−{write(operand, inside=True)}"
+            case ast.BinOp(op=op, left=left, right=right):
+                loose = isinstance(op, ast.Mult | ast.Div) and isinstance(left, ast.BinOp)
+                words = f"{write(left, loose)} {_ARITHMETIC[type(op)][1]} {write(right, inside=True)}"
+                return f"({words})" if inside else words
+        arguments = "; ".join(map(write, node.args))
+        return f"|{arguments}|" if node.func.id == "abs" else f"{_WORDS[node.func.id]}({arguments})"
+
+    words = write(comparison.left)
+    for _, op, right in _links(comparison):
+        words += f" {sign(_COMPARE[type(op)][1])} {write(right)}"
+    return words

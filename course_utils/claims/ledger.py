@@ -1,0 +1,99 @@
+"""The ledger: all claims of the course, read back from executed notebooks."""
+
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+
+from . import condition, seeds
+from .card import MIME, Claim, badge, columns, conclusion, plain
+
+HERE = Path(__file__).parent
+
+
+def collect(paths: Iterable[str | Path]) -> list[dict]:
+    """Read the claims back from executed notebooks.
+
+    Args:
+        paths: ``.ipynb`` files, in the order of the ledger.
+
+    Returns:
+        One dict per claim: its record (see `Claim`), ``tried`` (at how many seeds it held), and ``notebook`` (the
+        file's name).
+
+    Raises:
+        ValueError: if there is no notebook, one is broken or shows no claim, or an id occurs twice.
+    """
+    rows: list[dict] = []
+    for path in map(Path, paths):
+        found = [Claim.from_record(record) for record in _records(path)]
+        rows += [{**card.record(), "tried": card.tried, "notebook": path.name} for card in found]
+    if not rows:
+        raise ValueError(f"no notebook to read claims from; this is the folder {Path.cwd().name}. Give the lessons' "
+                         "files, or open the notebook in its own folder, notebooks/.")
+    first: dict[str, str] = {}
+    for row in rows:
+        if row["id"] in first:
+            raise ValueError(f"claim {row['id']} occurs twice: in {first[row['id']]} and in {row['notebook']}. "
+                             "Give one of them another id.")
+        first[row["id"]] = row["notebook"]
+    return rows
+
+
+def _records(path: Path) -> list[dict]:
+    """The records that a notebook's outputs hold."""
+    again = f"Execute it (course run {path.name[:2]})"
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        found = [output["data"][MIME] for cell in cells for output in cell.get("outputs", ())
+                 if MIME in output.get("data", {})]
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"{path.name} is not readable as a notebook ({problem!r}). "
+                         "Restore it (git restore).") from None
+    if not found:
+        raise ValueError(f"{path.name} shows no claim. {again}, or leave it out of the list if it has none.")
+    for record in found:
+        if missing := [name for name in Claim.__dataclass_fields__ if name not in record]:
+            raise ValueError(f"{path.name}: claim {record.get('id')!r} was saved without {', '.join(missing)}, by an "
+                             f"older version of the course. {again}.")
+    return found
+
+
+class Table:
+    """Rows of the ledger, shown as an HTML table that one can filter and unfold and, as text, in Markdown."""
+
+    heads = ("claim", "source", "published", "measured here", "holds when", "seeds", "verdict")
+
+    def __init__(self, rows: Iterable[Mapping]):
+        self.cards = [Claim.from_record(row) for row in rows]
+
+    def __str__(self) -> str:
+        rows = [(f"{card.id} ({card.kind}): {card.says}", card.source, plain(card.published), plain(card.shown),
+                 condition.in_words(card.condition, card.shown), card.tried, card.verdict) for card in self.cards]
+        return "\n".join("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
+                         for line in [self.heads, ("---",) * len(self.heads), *rows])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        style, script = (HERE.joinpath(f"ledger.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+        head = "".join(f'<th scope="col">{cell}</th>' for cell in ("verdict", "claim", "kind", "seeds"))
+        body = "".join(map(_row, self.cards))
+        # JupyterLab leaves the keys to what is inside
+        return (f'<div class="claims-ledger" data-lm-suppress-shortcuts="true"><style>{style}</style>'
+                f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><script>{script}</script></div>')
+
+
+def table(rows: Iterable[Mapping]) -> Table:
+    """The ledger as something to display; `rows` come from `collect`."""
+    return Table(rows)
+
+
+def _row(card: Claim) -> str:
+    """A line of the table; unfolded, it shows the whole card."""
+    tried = seeds.tried(card.id, card.condition)
+    verdicts = [card.verdict] + ["not at every seed"] * (not tried.always(card.expected))
+    return (f'<tr data-lesson="{card.id[:2]}" data-kind="{card.kind}" data-verdict="{escape("; ".join(verdicts))}">'
+            f"<td>{badge(card)}</td><td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
+            f"{columns(card)}{conclusion(card)}</details></td>"
+            f"<td>{card.kind}</td><td>{tried.short}</td></tr>")

@@ -1,0 +1,102 @@
+"""At how many seeds a claim was tried and held: the record that ``course claims --seeds`` writes."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+from .stored import EXPERIMENTS
+
+RECORD = EXPERIMENTS / "claims_at_seeds.json"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One claim at one seed."""
+
+    holds: bool
+    """Whether the condition was true; False, too, if the claim was never reached."""
+    measured: dict[str, float | str]
+    version: str
+    """The commit that was run."""
+    machine: str
+    date: str
+    stopped: str = ""
+    """Why the claim was never reached, else empty."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A claim at several seeds, all under one condition."""
+
+    condition: str
+    seeds: dict[int, Trial] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if not self.seeds:
+            return "not yet tried at other seeds"
+        missed = [seed for seed, trial in sorted(self.seeds.items()) if not trial.holds and not trial.stopped]
+        stopped = [seed for seed, trial in sorted(self.seeds.items()) if trial.stopped]
+        groups = (("not", missed), ("not reached", stopped))
+        why = "; ".join(f"{what} at {_list(where)}" for what, where in groups if where)
+        where = f" ({why})" if why and len(missed) < len(self.seeds) else ""
+        return f"held at {self.short} {'seed' if len(self.seeds) == 1 else 'seeds'}{where}"
+
+    @property
+    def short(self) -> str:
+        """``4 of 5``; empty if it was not tried."""
+        return f"{sum(trial.holds for trial in self.seeds.values())} of {len(self.seeds)}" if self.seeds else ""
+
+    def always(self, expected: bool) -> bool:
+        """Whether it came out as expected at all seeds."""
+        return all(trial.holds == expected and not trial.stopped for trial in self.seeds.values())
+
+
+def _list(seeds: list[int]) -> str:
+    *first, last = map(str, seeds)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def read() -> dict[str, Tried]:
+    """All claims that were tried: id to trials.
+
+    Raises:
+        ValueError: if the file is not such a record.
+    """
+    return _read(RECORD, RECORD.stat().st_mtime_ns) if RECORD.is_file() else {}
+
+
+@cache
+def _read(path: Path, changed: int) -> dict[str, Tried]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {id: Tried(row["condition"], {int(seed): Trial(**trial) for seed, trial in row["seeds"].items()})
+                for id, row in rows.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise ValueError(f"{path} is not a record of claims at seeds ({problem!r}). Delete it and make it again with "
+                         "`course claims --seeds 0 1 2 3 4`.") from problem
+
+
+def tried(id: str, condition: str) -> Tried:
+    """The trials of a claim under this condition; those under another one do not count."""
+    found = read().get(id)
+    return found if found and found.condition == condition else Tried(condition)
+
+
+def add(id: str, condition: str, trials: Mapping[int, Trial]) -> None:
+    """Add trials to the record in one step; those of the same claim under another condition are dropped."""
+    rows = dict(read())
+    rows[id] = Tried(condition, dict(sorted({**tried(id, condition).seeds, **trials}.items())))
+    text = ",\n".join(f"{json.dumps(id)}: {_dump(rows[id])}" for id in sorted(rows))
+    part = RECORD.with_name(f".{RECORD.name}.part")
+    part.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    os.replace(part, RECORD)
+
+
+def _dump(row: Tried) -> str:
+    """One line a trial, so that a difference between two versions of the file can be read."""
+    lines = (f"  {json.dumps(str(seed))}: {json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False)}"
+             for seed, trial in row.seeds.items())
+    return f'{{"condition": {json.dumps(row.condition, ensure_ascii=False)}, "seeds": {{\n' + ",\n".join(lines) + "}}"
