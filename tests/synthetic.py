@@ -38,6 +38,11 @@ def text(kind: str, source: str, *tags: str) -> NotebookNode:
     return new_markdown_cell(source, metadata={"slideshow": {"slide_type": kind}, "tags": list(tags)})
 
 
+def note(source: str) -> NotebookNode:
+    """A speaker note, folded as in the lessons."""
+    return text("notes", f"<details><summary>Speaker notes</summary>\n\n{source}\n\n</details>")
+
+
 def code(kind: str, source: str, *tags: str, stdout: str = "", data: dict | None = None) -> NotebookNode:
     """An executed code cell with this slide type."""
     outputs = [new_output("stream", name="stdout", text=stdout)] if stdout else []
@@ -62,7 +67,7 @@ def lesson(folder: Path) -> NotebookNode:
         cells=[
             text("slide", "# Does the decoder have to remember everything?\n\nAfter this lesson you can **compute** "
                  "an attention step by hand, **explain** what the softmax does, and **measure** an alignment."),
-            text("notes", "The point: one vector is too small. Usual wrong answer: *make it larger*. Two minutes."),
+            note("The point: one vector is too small. Usual wrong answer: *make it larger*. Two minutes."),
             text("skip", "A long text for the reader. UNSEEN"),
             text("slide", "## One attention step\n\n"
                  "$$c_i = \\sum_j \\alpha_{ij} h_j, \\qquad "
@@ -70,11 +75,11 @@ def lesson(folder: Path) -> NotebookNode:
                  "- $e_{ij}$: score of target position $i$ and source position $j$\n- $h_j$: state of the encoder"),
             text("fragment", '<div class="alert alert-info"><b>Predict:</b> which weight is the largest?</div>'),
             code("fragment", CODE, stdout="tensor([0.9600, 0.0200, 0.0200])\n"),
-            text("notes", "Let them guess first. Three minutes."),
+            note("Let them guess first. Three minutes."),
             text("subslide", "## From source to target\n\n![Encoder and decoder, joined by one line](../drawing.svg)"),
             text("slide", "## BLEU falls with length"),
             code("-", "plot_bleu(by_length)", data={"image/png": plot(), "text/plain": "<Figure>"}),
-            text("notes", "One idea: the curve. One minute."),
+            note("One idea: the curve. One minute."),
             text("subslide", "## The same as numbers\n\n| model | 4–9 | 10–14 | 35–40 |\n|---|---|---|---|\n"
                  "| without attention | 88 | 63 | 14 |\n| with attention | 97 | 95 | 88 |\n\n"
                  "> A question in a quotation."),

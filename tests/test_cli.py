@@ -150,12 +150,15 @@ def test_ctrl_c_ends_cleanly(course):
                             code("import time; time.sleep(60)")]), path
     )  # fmt: skip
     before = path.read_bytes()
-    process = subprocess.Popen([*command_in(course), "run", "02"], stderr=subprocess.PIPE, text=True)
-    pid = course / "notebooks" / "pid"
-    wait_for(lambda: pid.is_file() and pid.read_text())
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    with subprocess.Popen([*command_in(course), "run", "02"], stderr=subprocess.PIPE, text=True) as process:
+        pid = course / "notebooks" / "pid"
+        try:
+            wait_for(lambda: pid.is_file() and pid.read_text())
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == cli.EXIT_INTERRUPTED
     assert "interrupted; the notebook that was running is as it was" in error
     assert "Traceback" not in error
@@ -164,8 +167,12 @@ def test_ctrl_c_ends_cleanly(course):
 
 
 def command_in(course):
-    """The command in a process of its own, for a course in this folder."""
-    program = f"from pathlib import Path; from course_utils import cli; exit(cli.main(None, Path({str(course)!r})))"
+    """The command in a process of its own, for a course in this folder.
+
+    A shell lets its background jobs ignore SIGINT, and what they start inherits that; Ctrl-C must reach the command.
+    """
+    program = ("import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+               f"from pathlib import Path; from course_utils import cli; exit(cli.main(None, Path({str(course)!r})))")
     return [sys.executable, "-c", program]
 
 

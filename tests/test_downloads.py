@@ -14,8 +14,6 @@ import pytest
 
 from course_utils.data import download, load_multi30k, load_sst2, multi30k, sst2
 
-TRUE_FILES = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-
 
 class Case(NamedTuple):
     """A data set: its module, small files in the place of its true ones, what they load as, and what to use offline."""
@@ -193,27 +191,3 @@ def test_without_course_data_the_cache_folder_is_used(monkeypatch, tmp_path):
     monkeypatch.delenv("COURSE_DATA", raising=False)
     monkeypatch.setattr(download, "user_cache_dir", lambda name: str(tmp_path / name))
     assert download.data_folder() == tmp_path / "attention-course"
-
-
-def true_files(name: str, monkeypatch):
-    """Let ``COURSE_DATA`` be the folder of the true files, or skip."""
-    if not (TRUE_FILES / name).is_dir():
-        pytest.skip(f"the files of {name} are not at {TRUE_FILES / name}")
-    monkeypatch.setenv("COURSE_DATA", str(TRUE_FILES / name))
-
-
-@pytest.mark.parametrize(("split", "size"), [("train", 29_000), ("val", 1014), ("test", 1000)])
-def test_the_true_files_of_multi30k(monkeypatch, split, size):
-    true_files("multi30k", monkeypatch)
-    pairs = load_multi30k(split=split)
-    assert len(pairs) == size
-    assert all(source and target and source == source.strip() for source, target in pairs)
-
-
-@pytest.mark.parametrize(("split", "size", "positive"), [("train", 6920, 3610), ("val", 872, 444)])
-def test_the_true_files_of_sst2(monkeypatch, split, size, positive):
-    true_files("sst2", monkeypatch)
-    sentences = load_sst2(split)
-    assert len(sentences) == size
-    assert sum(label for _, label in sentences) == positive
-    assert all(text and text == text.strip() and label in (0, 1) for text, label in sentences)

@@ -20,7 +20,8 @@ MACHINE_PATH = re.compile(
     r"(?<![\w.])(?:/(?:home|Users|root|tmp|work|mnt|opt|usr|var)/\w|[A-Za-z]:\\\\?\w)|site-packages"
 )
 ADDRESS = re.compile(r"https?://[^\s\"'<>)]+")
-MINUTES = re.compile(r"> \*Speaker notes · (90 only · )?(\d*)(½?) min\.\*")
+NOTE = re.compile(r"<details><summary>Speaker notes[^<\n]*</summary>\n\n.+\n\n</details>", re.DOTALL)  # folded
+MINUTES = re.compile(r"<details><summary>Speaker notes · (90 only · )?(\d*)(½?) min\.</summary>")
 NAMESPACES = ("http://www.w3.org/",)  # names inside SVG and MathML; nothing is asked for there
 
 Rule = Callable[[NotebookNode, Path], list[str]]
@@ -142,6 +143,12 @@ def every_section_has_notes(notebook, folder):
     return [first_line(cells[0]) for cells in sections if "notes" not in map(slide_type, cells)]
 
 
+@rule
+def notes_are_folded(notebook, folder):
+    notes = [cell for cell in text_cells(notebook) if slide_type(cell) == "notes"]
+    return [first_line(cell) for cell in notes if not NOTE.fullmatch(cell.source)]
+
+
 def minutes(whole: str, half: str) -> float:
     return float(whole or 0) + (0.5 if half else 0)
 
@@ -177,7 +184,7 @@ def notes_take_the_minutes_of_the_timetable(notebook, folder):
 
 @rule
 def slides_of_the_longer_lesson_say_so(notebook, folder):
-    """``90 only`` in the notes, for the deck, and ``optional`` in the heading, for who reads alone."""
+    """``90 only`` in the notes, for the timetable, and ``optional`` in the heading, for who reads alone."""
     problems, headings, longer = [], [], False
     for cell in [*text_cells(notebook), text("", "slide")]:  # the last one closes what stands before it
         if slide_type(cell) in ("slide", "subslide"):
@@ -185,7 +192,7 @@ def slides_of_the_longer_lesson_say_so(notebook, folder):
                 problems.append(headings[0])
             headings, longer = re.findall(r"(?m)^#+ (.*)", cell.source), False
         elif slide_type(cell) == "notes":
-            longer |= cell.source.startswith("> *Speaker notes · 90 only")
+            longer |= cell.source.startswith("<details><summary>Speaker notes · 90 only")
     return problems
 
 
@@ -263,6 +270,11 @@ def text(source="Words.", slide="skip"):
     return new_markdown_cell(source, metadata={"slideshow": {"slide_type": slide}})
 
 
+def note(*minutes):
+    """The source of a speaker note."""
+    return f"<details><summary>{' · '.join(['Speaker notes', *minutes])}</summary>\n\nThe point.\n\n</details>"
+
+
 @pytest.fixture
 def good(tmp_path):
     """A notebook that keeps every rule, and its folder."""
@@ -272,7 +284,7 @@ def good(tmp_path):
     cells = [
         text('# A title\n\n![A line](a.svg) <img src="a.svg" alt="A line">', "slide"),
         text("[paper](https://arxiv.org/abs/1409.0473)"),
-        text("The point.", "notes"),
+        text(note(), "notes"),
         code("import math  # https://arxiv.org/abs/1409.0473", output=picture),
         code("assert math.pi > 3", count=2, tags=["nbval-ignore-output"]),
         text(),
@@ -302,6 +314,8 @@ BREAKS = [
     (code_cells_are_short, code("x = 1\n" * 26)),
     (every_cell_has_a_slide_type, new_markdown_cell("no type")),
     (every_section_has_notes, text("## Section", "slide")),
+    (notes_are_folded, text("> *Speaker notes.* The point.", "notes")),
+    (notes_are_folded, text("<details><summary>Speaker notes</summary>\nno empty line\n</details>", "notes")),
     (no_saved_widget_state, code(output=new_output("display_data", {"application/vnd.jupyter.widget-view+json": {}}))),
     (uncompared_cells_can_fail, code("%time fit(model)\nassertion = 1", tags=["nbval-ignore-output"])),
     (solutions_are_collapsed, code("# solution", tags=["solution"])),
@@ -321,8 +335,8 @@ def test_a_broken_rule_is_seen(good, check, cell):
     assert len(check(notebook, folder)) == 1
 
 
-@pytest.mark.parametrize(("heading", "note"), [("### Short · optional", "> *Speaker notes · 1 min.*"),
-                                               ("### Long", "> *Speaker notes · 90 only · 1 min.*")])
+@pytest.mark.parametrize(("heading", "note"), [("### Short · optional", note("1 min.")),
+                                               ("### Long", note("90 only · 1 min."))])
 def test_a_slide_of_the_longer_lesson_without_its_mark_is_seen(good, heading, note):
     notebook, folder = good
     notebook.cells += [text(heading, "subslide"), text(note, "notes"), text("### Next", "subslide")]
@@ -364,10 +378,10 @@ TIMETABLE = """| part | section | minutes of 75 | of 90 |
 ])
 def test_a_timetable_that_the_notes_do_not_keep_is_seen(good, changed, to, problem):
     notebook, folder = good
-    for cell in [text(TIMETABLE), text("> *Speaker notes · ½ min.* Welcome.", "notes"), text("## 1 · Begin", "slide"),
-                 text("> *Speaker notes · 70 min.*", "notes"), text("> *Speaker notes · 90 only · 9½ min.*", "notes"),
-                 text("> *Speaker notes.* At home.", "notes"), text("## Quiz", "slide"),
-                 text("> *Speaker notes · 2 min.* The end.", "notes")]:
+    for cell in [text(TIMETABLE), text(note("½ min."), "notes"), text("## 1 · Begin", "slide"),
+                 text(note("70 min."), "notes"), text(note("90 only · 9½ min."), "notes"),
+                 text(note(), "notes"), text("## Quiz", "slide"),
+                 text(note("2 min."), "notes")]:
         cell.source = cell.source.replace(changed, to) if changed else cell.source
         notebook.cells.append(cell)
     assert notes_take_the_minutes_of_the_timetable(notebook, folder) == problem

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from synthetic import code, lesson, plot, text
+from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
 from course_utils.publish import slides
@@ -130,32 +130,21 @@ def test_what_belongs_on_slides_is_there_and_nothing_else(lesson_deck):
     html = lesson_deck.locator(".slides")
     assert "UNSEEN" not in html.evaluate("e => e.textContent")  # skip and solution
     assert lesson_deck.locator(".jp-InputPrompt, .jp-OutputPrompt").count() == 0
-    assert lesson_deck.locator("aside.notes").count() == 3
+    assert lesson_deck.locator("aside.notes:not(.carried)").count() == 3
     assert lesson_deck.locator(".slides mjx-container").count() == 5
     assert lesson_deck.locator(".slides mjx-merror").count() == 0
     assert lesson_deck.title() == "Does the decoder have to remember everything?"
 
 
-def test_slides_for_90_minutes_are_marked_and_left_out_of_75(browser_page, tmp_path):
+def test_a_slide_without_notes_shows_those_before_it_in_its_section(browser_page, tmp_path):
     notebook = lesson(tmp_path)
-    notebook.cells += [
-        text("slide", "## Longer"), text("notes", "> *Speaker notes · 90 only · 1½ min.* A whole section."),
-        text("slide", "## Last"), text("notes", "> *Speaker notes · 1 min.* In 90 only a little slower."),
-        text("subslide", "### Aside"), text("fragment", "shown"),
-        text("notes", "> *Speaker notes · 90 only · ½ min.* After a fragment."),
-    ]
-    headings = "[...document.querySelectorAll('.slides h2, .slides h3')].map(e => e.innerText)"
+    notebook.cells = [text("slide", "## One"), note("First."), text("subslide", "### Two"), text("fragment", "more"),
+                      text("subslide", "### Three"), note("Third."), text("slide", "## Next")]
     open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
-    everything, n_slides = browser_page.evaluate(headings), browser_page.evaluate("Reveal.getTotalSlides()")
-    assert everything[-3:] == ["Longer", "Last", "Aside"]
-    marked = browser_page.evaluate("[...document.querySelectorAll('.only-90 :is(h2, h3)')].map(e => e.innerText)")
-    assert marked == ["Longer", "Aside"]
-    browser_page.goto((tmp_path / "deck.html").as_uri() + "?75")
-    browser_page.wait_for_function("window.deckReady")
-    assert browser_page.evaluate(headings) == [*everything[:-3], "Last"]
-    assert walk(browser_page) == []
-    assert browser_page.evaluate("Reveal.getTotalSlides()") == n_slides - 2
-    assert_quiet(browser_page)
+    shown = browser_page.evaluate("""[...document.querySelectorAll(".slides section section")].map((slide) =>
+      [...slide.querySelectorAll("aside.notes")].map((e) => e.textContent.split(/\\s+/).join(" ").trim()))""")
+    assert shown == [["Speaker notes First."], ["From: One Speaker notes First."], ["Speaker notes Third."], []]
+    assert browser_page.locator("aside.notes details:not([open])").count() == 0, "a folded note in the speaker view"
 
 
 def test_code_is_readable_from_the_back_row(lesson_deck):
@@ -302,7 +291,7 @@ def test_the_page_has_everything_and_asks_for_nothing(browser_page, tmp_path):
     assert browser_page.get_by_alt_text("Plot drawn by: plot_bleu(by_length)").count() == 2
     assert browser_page.get_by_alt_text("Encoder and decoder, joined by one line").count() == 1
     assert browser_page.locator("details.solution:not([open]) .highlight").count() == 1
-    assert browser_page.locator("details.notes:not([open])").count() == 3
+    assert browser_page.locator(".notes > * details:not([open])").count() == 3
     assert browser_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert "Loading widget" not in browser_page.content()
     assert_quiet(browser_page)

@@ -63,6 +63,9 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []
     kinds = [cell.metadata.get("slideshow", {}).get("slide_type", "-") for cell in shown.cells]
+    for cell, kind in zip(shown.cells, kinds, strict=True):
+        if kind == "notes":                            # folded in the notebook, open in the speaker view
+            cell.source = cell.source.replace("<details>", "<details open>", 1)
     if not set(kinds) - {"notes", "skip"}:
         raise CourseError("no cell of this notebook belongs on a slide: every slide type is 'skip' or 'notes'.")
     parts = {

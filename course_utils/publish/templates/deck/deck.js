@@ -1,5 +1,4 @@
 // Lay out every slide once, let its pictures take the space there is, then start reveal.js.
-// With `?75` at the end of the address the slides that are for 90 minutes only are left out.
 // `window.deckReady` says that it is done.
 (() => {
   const WIDTH = 1152, HEIGHT = 720; // of a slide: between its margins, from edge to edge
@@ -43,14 +42,23 @@
     if (overflow(slide) <= 0) grow(slide);
   }
 
-  // "90 only" in its notes: a slide that a lesson of 75 minutes passes over
-  const only90 = (slide) => [...slide.querySelectorAll("aside.notes")]
-    .some((notes) => notes.textContent.trim().startsWith("Speaker notes · 90 only"));
-
-  function leaveOut(slide) {
-    const section = slide.parentElement;
-    slide.remove();
-    if (!section.children.length) section.remove();
+  // A slide without notes of its own has those of the slide before it in its section, and says from where.
+  function carryNotes() {
+    for (const section of document.querySelectorAll(".slides > section")) {
+      let last = "";
+      for (const slide of section.children) {
+        const notes = [...slide.querySelectorAll("aside.notes")];
+        slide.append(...notes); // also when their cell follows a fragment
+        if (notes.length) {
+          const title = slide.querySelector("h1, h2, h3, h4")?.textContent ?? "the slide before";
+          last = document.createElement("aside");
+          last.className = "notes carried";
+          last.append("From: ", title, ...notes.flatMap((note) => [...note.cloneNode(true).childNodes]));
+        } else if (last) {
+          slide.append(last.cloneNode(true));
+        }
+      }
+    }
   }
 
   // Tab stays in the slide that is shown: views of the others cannot get the focus.
@@ -63,17 +71,8 @@
   async function start() {
     await MathJax.startup.promise;
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
-    const shorter = location.search === "?75";
+    carryNotes();
     for (const slide of document.querySelectorAll(".slides section section")) {
-      if (only90(slide)) {
-        if (shorter) {
-          leaveOut(slide);
-          continue;
-        }
-        slide.classList.add("only-90");
-      }
-      // notes belong to the slide, also when their cell follows a fragment
-      slide.append(...slide.querySelectorAll(".fragment aside.notes"));
       fit(slide);
     }
     document.body.classList.remove("measuring");
