@@ -131,6 +131,23 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
     )
 
+    claims = command(
+        "claims",
+        _claims,
+        "show the claims, try them at other seeds, accept changed conditions",
+        "Without options the claims are listed with their condition and the seeds at which they held. With --seeds "
+        "each notebook is executed once per seed, up to the last claim asked for, and what comes out is added to "
+        "experiments/claims_at_seeds.json; nothing else is written. Without names all experiments are tried; an "
+        "identity or a stored measurement only by its name.",
+        ["course claims", "course claims 02.bleu-by-length --seeds 0 1 2 3 4", "course claims 02 03 --seeds 1 --jobs 2",
+         "course claims --accept"],
+    )
+    claims.add_argument("names", nargs="*", metavar="ID|NN", help="claims, or numbers of notebooks (default: all)")
+    claims.add_argument("--seeds", nargs="+", type=int, metavar="N", help="try the claims at these seeds")
+    claims.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks executed at once (default: 1)")
+    claims.add_argument("--accept", action="store_true",
+                        help="write the conditions that the notebooks declare to course_utils/claims/conditions.json")
+
     command(
         "doctor",
         _doctor,
@@ -264,6 +281,55 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     write(student, target)
     print(f"{target}  without {len(notebook.cells) - len(student.cells)} cells of solutions and speaker notes")
     return EXIT_OK
+
+
+def _claims(arguments: argparse.Namespace, root: Path) -> int:
+    from .claims import declared, seeds
+    from .publish.notebooks import CourseError
+
+    if arguments.jobs < 1:
+        raise CourseError(f"--jobs {arguments.jobs}; expected 1 or more.")
+    try:
+        everything = [claim for path in _with_claims(root) for claim in declared.declared(path)]
+        now = declared.terms(everything)
+        if arguments.accept:
+            changed = declared.accept(now)
+            print("\n".join(changed) or "nothing changed")
+            return EXIT_OK
+        asked = _asked(arguments.names, everything)
+        if arguments.seeds:
+            from .claims.repeat import repeat
+
+            tried = [claim for claim in asked if claim.id in arguments.names
+                     or (claim.terms.kind == "experiment" and not claim.stored)]
+            repeat(tried, dict.fromkeys(arguments.seeds), arguments.jobs,
+                   tell=lambda line: _progress("") or print(line, flush=True), show=_progress)
+            asked = tried
+        for claim in asked:
+            found = seeds.tried(claim.id, claim.terms.condition)
+            print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
+    except ValueError as problem:
+        raise CourseError(str(problem)) from problem
+    return EXIT_OK
+
+
+def _with_claims(root: Path) -> list[Path]:
+    """The notebooks, without the one whose ledger only reads the others."""
+    from .publish.notebooks import find
+
+    return [path for path in find(None, root) if not path.name.startswith("00")]
+
+
+def _asked(names: Sequence[str], everything: list) -> list:
+    """The claims with these ids, or in notebooks with these numbers; without names all."""
+    from .publish.notebooks import CourseError
+
+    for name in names:
+        if not any(name in (claim.id, claim.id[:2], claim.id[:2].lstrip("0")) for claim in everything):
+            there = "\n  ".join(claim.id for claim in everything)
+            raise CourseError(f"no claim and no lesson with claims is called {name!r}. There is:\n  {there}")
+    return [claim for claim in everything
+            if not names or {claim.id, claim.id[:2], claim.id[:2].lstrip("0")} & set(names)]
 
 
 def _doctor(arguments: argparse.Namespace, root: Path) -> int:

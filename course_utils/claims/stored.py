@@ -74,13 +74,20 @@ def stored(name: str, folder: Path = EXPERIMENTS) -> Stored:
                          f"experiments/{name}.py.") from problem
 
 
-def version() -> str:
-    """The commit of the course that runs, ``+`` where files differ from it; ``unknown`` outside a clone."""
+def version(*more: str) -> str:
+    """The commit of the course that runs; ``unknown`` outside a clone.
+
+    Args:
+        more: folders whose changes count, beside the package and the scripts in ``experiments/``.
+
+    Returns:
+        The commit, short, with ``+`` where files differ from it.
+    """
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=EXPERIMENTS.parent, capture_output=True, text=True,
                               check=True).stdout.strip()
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "course_utils", "experiments/*.py")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "course_utils", "experiments/*.py", *more)
         return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

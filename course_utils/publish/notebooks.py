@@ -121,19 +121,22 @@ def replace_file(path: Path, text: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None) -> Run:
+def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,
+            cells: int | None = None, keep_going: bool = False) -> Run:
     """Execute a notebook from top to bottom in a fresh kernel, without writing it.
 
     Args:
         path: the notebook; its folder is the kernel's working folder.
         seed: becomes the kernel's ``COURSE_SEED``; ``None`` leaves the notebook's own seed.
         tell: called with (cell, number of cells) before each cell.
+        cells: how many of its cells are executed; ``None`` for all.
+        keep_going: pass over cells that raise; the error is in their output.
 
     Returns:
         The executed and tidied notebook (see `tidy`), its time and its memory.
 
     Raises:
-        CellError: if a cell raises and is not tagged ``raises-exception``, or the kernel dies.
+        CellError: if a cell raises and neither is tagged ``raises-exception`` nor passed over, or the kernel dies.
     """
     notebook = read(path)
     for cell in notebook.cells:
@@ -157,11 +160,13 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
         client.setup_kernel(env=environment, stderr=subprocess.DEVNULL),
         _peak_memory(client.km.provisioner.pid) as peak,
     ):
-        for index, cell in enumerate(notebook.cells):
+        for index, cell in enumerate(notebook.cells[:cells]):
             tell(index + 1, len(notebook.cells))
             try:
                 client.execute_cell(cell, index, execution_count=client.code_cells_executed + 1)
             except CellExecutionError:
+                if keep_going:
+                    continue
                 error = next(output for output in cell.outputs if output.output_type == "error")
                 raise CellError(index + 1, cell.source, "\n".join(error.traceback)) from None
             except DeadKernelError:
