@@ -6,16 +6,42 @@ more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def _must_be_boolean(mask: Tensor) -> None:
+def at_least(least: int, **sizes: int) -> None:
+    """A ``ValueError`` that names the first size below ``least``."""
+    for name, size in sizes.items():
+        if size < least:
+            raise ValueError(f"{name} is {size}; expected at least {least}.")
+
+
+def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a mask that is not boolean (TypeError) or does not fit scores ``(B, …, T_q, T_k)`` (ValueError).
+
+    A padding mask ``(B, T_k)`` lacks the axis of the queries. With as many sentences as queries its shape does not show
+    it; its rows do if they are words, then padding, and one is shorter than the one above it.
+    """
     if mask.dtype != torch.bool:
         raise TypeError(f"mask has dtype {mask.dtype}; expected torch.bool with True = may attend. "
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
+    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
+    fits = mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
+    if fits and mask.dim() == 2 < len(shape) and shape[0] == len(mask) > 1:
+        fits = not (mask[:, :1].all() and (mask[:, :-1] >= mask[:, 1:]).all() and (mask[:-1] > mask[1:]).any())
+    if not fits:
+        raise ValueError(f"mask has shape {tuple(mask.shape)}, scores have {tuple(shape)}; expected (T_q, T_k), or "
+                         "(B, 1 or T_q, T_k), one axis more with heads. A padding mask (B, T_k) needs an axis for the "
+                         "queries: mask.unsqueeze(1).")
+
+
+def precise(*tensors: Tensor) -> list[Tensor]:
+    """In float32 at least: float16 ends at 65,504, which a dot product reaches before it is scaled."""
+    return [x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors]
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -30,10 +56,11 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
     Raises:
         TypeError: if the mask is not boolean (a 0/1 mask could mean either thing).
+        ValueError: if it does not broadcast to the scores, see `check_mask`.
     """
     if mask is None:
         return scores.softmax(dim=-1)
-    _must_be_boolean(mask)
+    check_mask(mask, scores.shape)
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
     return scores.softmax(dim=-1).masked_fill(empty, 0.0)
@@ -103,7 +130,7 @@ class ScaledDotScore(DotScore):
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """The dot product, brought back to the variance of one of its terms."""
-        return super().compare(query, keys) / math.sqrt(query.size(-1))
+        return (super().compare(*precise(query, keys)) / math.sqrt(query.size(-1))).to(query.dtype)
 
 
 class GeneralScore(Score):
@@ -133,8 +160,8 @@ class CosineScore(Score):
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """Without ``g`` the scores stay in [-1, 1] and the softmax can never be sharp."""
-        eps = max(1e-12, torch.finfo(query.dtype).tiny)        # 1e-12 alone is zero in float16
-        query, keys = F.normalize(query, dim=-1, eps=eps), F.normalize(keys, dim=-1, eps=eps)
+        eps = max(1e-12, torch.finfo(query.dtype).tiny ** 0.5)      # 0.008 in float16: 1 / eps is in the gradient
+        query, keys = (F.normalize(x, dim=-1, eps=eps).to(query.dtype) for x in precise(query, keys))
         return self.sharpness * query @ keys.transpose(-2, -1)
 
 
@@ -173,12 +200,18 @@ def causal_mask(n_queries: int, n_keys: int | None = None, device=None) -> Tenso
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
+def scaled_scores(q: Tensor, k: Tensor) -> Tensor:
+    """``q . k / sqrt(d)`` (Vaswani et al. 2017, eq. 1): ``(B, n_heads, T_q, T_k)``, in float32 at least."""
+    q, k = precise(q, k)
+    return q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
+
+
 class MultiHeadAttention(nn.Module):
     """Several attentions side by side, each in its own part of the width (Vaswani et al. 2017, section 3.2.2).
 
     Args:
         d_model: width of query, keys, values and output.
-        n_heads: how many heads share it; each gets ``d_k = d_model / n_heads``.
+        n_heads: how many heads share it, at least 1; each gets ``d_k = d_model / n_heads``.
         dropout: share of the weights that is set to zero in training; by default none.
         rotary: rotate queries and keys by their positions, see `rotary`; by default positions are not known.
 
@@ -188,6 +221,7 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, rotary: bool = False):
         super().__init__()
+        at_least(1, d_model=d_model, n_heads=n_heads)
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} does not divide into n_heads={n_heads} equal parts; "
                              "choose a d_model that is a multiple of n_heads.")
@@ -200,6 +234,8 @@ class MultiHeadAttention(nn.Module):
 
     def split(self, x: Tensor) -> Tensor:
         """``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``: head h gets the h-th part of the width."""
+        if x.dim() != 3:
+            raise ValueError(f"given {tuple(x.shape)}; expected (B, T, d_model). For one sentence: x.unsqueeze(0).")
         return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
 
     def join(self, x: Tensor) -> Tensor:
@@ -236,11 +272,12 @@ class MultiHeadAttention(nn.Module):
         if self.rotary:
             q, k = rotary(q, start=k.size(-2) - q.size(-2)), rotary(k)
         if mask is not None:
-            _must_be_boolean(mask)
+            B, *T = max(len(q), len(k)), q.size(2), k.size(2)
+            check_mask(mask, (B, *T) if mask.dim() == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         if need_weights:
-            scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5          # (B, n_heads, T_q, T_k)
-            weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask)
+            scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
+            weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
             return self.W_o(self.join(self.dropout(weights) @ v)), weights
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
@@ -292,6 +329,7 @@ def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
     paper's bias only looks back; this one is symmetric, for attention without a causal mask.
     """
     n_keys = n_queries if n_keys is None else n_keys
+    at_least(1, n_heads=n_heads)
     if n_keys < n_queries:
         raise ValueError(f"{n_queries} queries and {n_keys} keys; give at least as many keys as queries.")
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)

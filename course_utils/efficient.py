@@ -13,7 +13,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, causal_mask, masked_softmax, sinusoidal
+from .attention import (
+    MultiHeadAttention,
+    at_least,
+    causal_mask,
+    masked_softmax,
+    precise,
+    scaled_scores,
+    sinusoidal,
+)
+
+
+def _check(q: Tensor, k: Tensor, v: Tensor, as_many_keys: bool = True) -> None:
+    shapes = [tuple(x.shape) for x in (q, k, v)]
+    if {len(shape) for shape in shapes} != {4} or len({shape[:2] for shape in shapes}) > 1 or q.size(3) != k.size(3):
+        raise ValueError("q, k, v are {}, {}, {}; expected (B, n_heads, n, d), the same B and n_heads for all and the "
+                         "same d for q and k.".format(*shapes))
+    if k.size(2) != v.size(2):
+        raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
+    if as_many_keys and q.size(2) != k.size(2):
+        raise ValueError(f"{q.size(2)} queries and {k.size(2)} keys; expected as many. `dense` takes more keys.")
 
 
 def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -21,35 +40,19 @@ def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor
 
     ``mask``: boolean, ``True`` = may attend, broadcastable to ``(B, n_heads, n, n)``; by default `causal_mask`.
     """
+    _check(q, k, v, as_many_keys=False)
     mask = causal_mask(q.size(2), k.size(2), q.device) if mask is None else mask
-    scores = q @ k.transpose(-2, -1) * q.size(-1) ** -0.5                   # (B, n_heads, n, n)
-    return masked_softmax(scores, mask) @ v
+    scores = scaled_scores(q, k)                                            # (B, n_heads, n, n)
+    return masked_softmax(scores, mask).to(v.dtype) @ v
 
 
 def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The same by PyTorch's kernel, which works tile by tile."""
-    _as_many_keys(q, k, v)
+    _check(q, k, v)
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 # --- patterns ------------------------------------------------------------------------------------------------
-
-def _at_least(least: int, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < least:
-            raise ValueError(f"{name} is {size}; expected at least {least}.")
-
-
-def _as_many_values(k: Tensor, v: Tensor) -> None:
-    if k.size(2) != v.size(2):
-        raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
-
-
-def _as_many_keys(q: Tensor, k: Tensor, v: Tensor) -> None:
-    _as_many_values(k, v)
-    if q.size(2) != k.size(2):
-        raise ValueError(f"{q.size(2)} queries and {k.size(2)} keys; expected as many. `dense` takes more keys.")
-
 
 def _blocks(x: Tensor, size: int) -> Tensor:
     """``(B, n_heads, n, d)`` to ``(B, n_heads, n / size, size, d)``; zeros fill the last block."""
@@ -68,8 +71,8 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = 
     16, that is ``1.25 n * window`` scores instead of ``n * n`` for wide windows, one in five of them masked. The first
     ``window`` queries see all that is before them; all later blocks share one mask.
     """
-    _at_least(0, window=window)
-    _as_many_keys(q, k, v)
+    at_least(0, window=window)
+    _check(q, k, v)
     if not causal:
         return longformer(q, k, v, window, n_global=0)
     n, size = q.size(2), max(16, window // 4)
@@ -80,7 +83,7 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = 
     blocks = _blocks(q[:, :, window:], size).flatten(0, 1)                  # (B * n_heads, m, size, d)
     k, v = (_stretches(F.pad(x, (0, 0, 0, -(n - window) % size)), window + size, size) for x in (k, v))
     rest = F.scaled_dot_product_attention(blocks, k, v, (distance >= 0) & (distance <= window))
-    return torch.cat([first, rest.reshape(*q.shape[:2], -1, v.size(-1))[:, :, :n - window]], dim=2)
+    return torch.cat([first, rest.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, :n - window]], dim=2)
 
 
 def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> Tensor:
@@ -88,9 +91,9 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
 
     Not causal (Beltagy et al. 2020, section 3.1, where the global tokens have projections of their own).
     """
-    _at_least(0, window=window, n_global=n_global)
-    _as_many_keys(q, k, v)
-    B, n_heads, n, _ = q.shape
+    at_least(0, window=window, n_global=n_global)
+    _check(q, k, v)
+    n = q.size(2)
     window, n_global = min(window, n), min(n_global, n)
     size = max(16, window // 4)
     everywhere = F.scaled_dot_product_attention(q[:, :, :n_global], k, v)   # (B, n_heads, n_global, d)
@@ -105,7 +108,7 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     mask = (distance.abs() <= window) & (n_global <= place) & (place < n)
     mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, n_global + length)
     near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), k, v, mask[None])
-    return torch.cat([everywhere, near.reshape(B, n_heads, -1, v.size(-1))[:, :, n_global:n]], dim=2)
+    return torch.cat([everywhere, near.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, n_global:n]], dim=2)
 
 
 def _columns(x: Tensor, stride: int) -> Tensor:
@@ -122,15 +125,15 @@ def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
 
     ``n * n / (2 stride)`` scores (Child et al. 2019, section 4.3).
     """
-    _at_least(1, stride=stride)
-    _as_many_keys(q, k, v)
+    at_least(1, stride=stride)
+    _check(q, k, v)
     return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
 
 
 def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
     """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
-    _at_least(1, dilation=dilation)
-    _as_many_keys(q, k, v)
+    at_least(1, dilation=dilation)
+    _check(q, k, v)
     if not causal and q.size(2) % dilation:
         raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
     split = (_columns(x, dilation) for x in (q, k, v))
@@ -139,10 +142,10 @@ def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal:
 
 def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     """Each query sees the keys up to it in its block of ``stride``."""
-    _at_least(1, stride=stride)
-    _as_many_keys(q, k, v)
+    at_least(1, stride=stride)
+    _check(q, k, v)
     parts = (_blocks(x, stride).flatten(1, 2) for x in (q, k, v))           # (B, n_heads * m, stride, d)
-    return sdpa(*parts).unflatten(1, (q.size(1), -1)).flatten(2, 3)[:, :, :q.size(2)]
+    return sdpa(*parts).unflatten(1, (q.size(1), -(-q.size(2) // stride))).flatten(2, 3)[:, :, :q.size(2)]
 
 
 def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
@@ -150,8 +153,8 @@ def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
 
     The first ``stride - c`` queries see nothing and get zeros (Child et al. 2019, section 4.3, *fixed*).
     """
-    _at_least(1, stride=stride, c=c)
-    _as_many_keys(q, k, v)
+    at_least(1, stride=stride, c=c)
+    _check(q, k, v)
     if c > stride:
         raise ValueError(f"c is {c}, but a block has stride={stride} positions; expected c <= stride.")
     k, v = (_blocks(x, stride)[:, :, :, -c:].flatten(2, 3) for x in (k, v))             # (B, n_heads, m * c, d)
@@ -161,9 +164,10 @@ def summaries(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
 
 
 def _by_halves(q: Tensor, k: Tensor, v: Tensor, first: Callable, second: Callable) -> Tensor:
+    _check(q, k, v)
     if q.size(1) % 2:
         raise ValueError(f"two patterns share the heads, but there are {q.size(1)}; expected an even number.")
-    left, right = zip(*(x.chunk(2, dim=1) for x in (q, k, v)), strict=True)
+    left, right = zip(*(x.tensor_split(2, dim=1) for x in (q, k, v)), strict=True)
     return torch.cat([first(*left), second(*right)], dim=1)
 
 
@@ -185,20 +189,18 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     Largest score, sum and weighted sum so far; if a tile of keys brings a larger score, both sums shrink to fit it.
     Summed in float32 at least.
     """
-    _at_least(1, tile=tile)
-    _as_many_values(k, v)
-    if causal:
-        _as_many_keys(q, k, v)
+    at_least(1, tile=tile)
+    _check(q, k, v, as_many_keys=causal)
     if k.size(2) == 0:
         return v.new_zeros(*q.shape[:3], v.size(-1))
-    output, precise = [v[:, :, :0]], torch.promote_types(q.dtype, torch.float32)
+    output = [v[:, :, :0]]
     for begin in range(0, q.size(2), tile):
-        rows = q[:, :, begin:begin + tile].to(precise) * q.size(-1) ** -0.5
+        rows = precise(q[:, :, begin:begin + tile])[0] * q.size(-1) ** -0.5
         n_queries = rows.size(2)
         largest = rows.new_full((*rows.shape[:3], 1), -math.inf)
         total, weighted = torch.zeros_like(largest), torch.zeros_like(largest * v[:, :, :1])
         for start in range(0, begin + n_queries if causal else k.size(2), tile):
-            keys, values = (x[:, :, start:start + tile].to(precise) for x in (k, v))
+            keys, values = precise(*(x[:, :, start:start + tile] for x in (k, v)))
             scores = rows @ keys.transpose(-2, -1)                          # (B, n_heads, tile, tile)
             if causal and start == begin:                                   # the only tile that holds later keys
                 scores = scores.masked_fill(~causal_mask(n_queries, device=q.device), -math.inf)
@@ -212,26 +214,27 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
 
 # --- linear --------------------------------------------------------------------------------------------------
 
-def phi(x: Tensor) -> Tensor:
-    """``elu(x) + 1``, written so that it is never rounded to zero (Katharopoulos et al. 2020, eq. 7)."""
-    return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+def log_phi(x: Tensor) -> Tensor:
+    """The logarithm of ``elu(x) + 1`` (Katharopoulos et al. 2020, eq. 7), which itself is 0 in float32 from -104 on."""
+    return torch.where(x > 0, x.clamp(min=0).log1p(), x)
 
 
 def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     """Weights ``phi(q) . phi(k)`` for ``exp(q . k)``: the work grows with n (Katharopoulos et al. 2020, eq. 9-12).
 
-    A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least.
+    A small matrix within a chunk; one ``(d, d)`` sum for all chunks before it. Summed in float32 at least. Keys further
+    than a factor ``e^60`` apart in a feature have no common scale; then a chunk is one position.
     """
-    _at_least(1, chunk=chunk)
-    _as_many_keys(q, k, v)
-    precise = torch.promote_types(q.dtype, torch.float32)
-    state, output = q.new_zeros(*q.shape[:2], q.size(-1), v.size(-1) + 1, dtype=precise), []  # (B, n_heads, d, d + 1)
-    for rows, keys, values in zip(*(x.split(chunk, dim=2) for x in (q, k, v)), strict=True):
-        rows, keys = phi(rows.to(precise)), phi(keys.to(precise))
-        values = F.pad(values.to(precise), (0, 1), value=1.0)               # a column of ones: the denominator
-        sums = rows @ state + (rows @ keys.transpose(-2, -1)).tril() @ values
-        output.append((sums[..., :-1] / sums[..., -1:]).to(v.dtype))
-        state = state + keys.transpose(-2, -1) @ values
+    at_least(1, chunk=chunk)
+    _check(q, k, v)
+    if q.size(2) == 0:
+        return torch.zeros_like(v)
+    if (log_phi(k.amax(2)) - log_phi(k.amin(2)) > 60).any():
+        chunk = 1
+    state, output = None, []
+    for part in zip(*(x.split(chunk, dim=2) for x in (q, k, v)), strict=True):
+        new, state = _linear_chunk(state, *part)
+        output.append(new)
     return torch.cat(output, dim=2)
 
 
@@ -240,18 +243,31 @@ def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,
     """One position of `linear` as a recurrent network (Katharopoulos et al. 2020, eq. 16-20).
 
     Args:
-        state: the sums so far of ``phi(k) v^T (B, n_heads, d, d_v)`` and ``phi(k) (B, n_heads, d)``; ``None`` at first.
+        state: what this function returned for the position before; ``None`` at first. The sums so far of ``phi(k) v^T``
+            and, in the last column, ``phi(k)``: ``(B, n_heads, d, d_v + 1)``; and the logarithm of the largest
+            ``phi(k)``, by which they are divided: ``(B, n_heads, 1, d)``.
         q, k, v: ``(B, n_heads, d)``, of this position only.
 
     Returns:
-        The output ``(B, n_heads, d)`` and the next state, in float32 at least.
+        The output ``(B, n_heads, d_v)`` and the next state, in float32 at least.
     """
-    dtype, precise = v.dtype, torch.promote_types(q.dtype, torch.float32)
-    q, k, v = phi(q.to(precise)), phi(k.to(precise)), v.to(precise)
-    outer = k.unsqueeze(-1) * v.unsqueeze(-2)                               # (B, n_heads, d, d)
-    total, norm = (outer, k) if state is None else (state[0] + outer, state[1] + k)
-    output = (q.unsqueeze(-2) @ total).squeeze(-2) / (q * norm).sum(-1, keepdim=True)
-    return output.to(dtype), (total, norm)
+    output, state = _linear_chunk(state, *(x.unsqueeze(2) for x in (q, k, v)))
+    return output.squeeze(2), state
+
+
+def _linear_chunk(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):
+    dtype, (q, k, v) = v.dtype, precise(q, k, v)
+    q, k, v = log_phi(q), log_phi(k), F.pad(v, (0, 1), value=1.0)           # a column of ones: the denominator
+    largest = k.detach().amax(2, keepdim=True)                              # (B, n_heads, 1, d)
+    if state is None:
+        total = q.new_zeros(*q.shape[:2], q.size(-1), v.size(-1))           # (B, n_heads, d, d_v + 1)
+    else:
+        largest = torch.maximum(state[1], largest)
+        total = state[0] * (state[1] - largest).exp().transpose(-2, -1)
+    rows = (q - q.detach().amax(-1, keepdim=True)) + (largest - largest.amax(-1, keepdim=True))
+    rows, keys = (rows - rows.detach().amax(-1, keepdim=True)).exp(), (k - largest).exp()  # keys lose what queries gain
+    sums = rows @ total + (rows @ keys.transpose(-2, -1)).tril() @ v
+    return (sums[..., :-1] / sums[..., -1:]).to(dtype), (total + keys.transpose(-2, -1) @ v, largest)
 
 
 # --- relative positions --------------------------------------------------------------------------------------

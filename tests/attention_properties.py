@@ -11,8 +11,9 @@ A function under test is called ``attention(query, keys, values, mask) -> (conte
 """
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
@@ -163,6 +164,39 @@ def works_in_half_precision(attention, sizes: Sizes) -> None:
         assert all(gradient.isfinite().all() for gradient in gradients if gradient is not None)
 
 
+def keeps_sentences_apart(attention, sizes: Sizes) -> None:
+    """Reorder the batch and the results are reordered; a batch of one, and of none, is a batch."""
+    query, keys, values = make_inputs(sizes)
+    mask = make_padding_mask(sizes)
+    results = attention(query, keys, values, mask)
+    for some in (torch.arange(sizes.B).roll(1), torch.tensor([1]), torch.tensor([], dtype=torch.long)):
+        found = attention(query[some], keys[some], values[some], mask[some])
+        assert_close(found, tuple(result[some] for result in results))
+
+
+def reads_any_layout(attention, sizes: Sizes) -> None:
+    """Whatever order the numbers have in memory."""
+    arguments = (*make_inputs(sizes), make_padding_mask(sizes))
+    turned = [x.permute(2, 1, 0).contiguous().permute(2, 1, 0) for x in arguments]
+    assert not turned[0].is_contiguous()
+    assert_close(attention(*turned), attention(*arguments))
+
+
+def refuses_masks_that_do_not_fit(attention, sizes: Sizes) -> None:
+    """Above all a padding mask (B, T_k) without an axis for the queries, also if there are as many queries."""
+    query, keys, values = make_inputs(replace(sizes, T_q=sizes.B))
+    padding = make_padding_mask(sizes)
+    with pytest.raises(ValueError, match=r"mask has shape \(3, 5\).*\(B, T_k\) needs an axis .*mask.unsqueeze\(1\)"):
+        attention(query, keys, values, padding.squeeze(1))
+    attention(query, keys, values, padding.squeeze(1).flip(0))             # for all we know (T_q, T_k): more and more
+    attention(query, keys, values, padding)
+    query, keys, values = make_inputs(sizes)
+    for shape in ((sizes.B, sizes.T_k), (sizes.T_k, sizes.T_q), (sizes.B, 1, sizes.T_q), (sizes.B + 1, 1, sizes.T_k),
+                  (1, 1, 1, 1, sizes.T_k)):
+        with pytest.raises(ValueError, match=r"mask has shape .* expected \(T_q, T_k\)"):
+            attention(query, keys, values, torch.ones(shape, dtype=torch.bool))
+
+
 def permutes_with_keys(attention, sizes: Sizes) -> None:
     """Keys are a set: reorder them with their values and mask, and the context stays."""
     query, keys, values = make_inputs(sizes)
@@ -188,5 +222,6 @@ def reads_the_query(attention, sizes: Sizes) -> None:
 
 PROPERTIES = (rows_sum_to_one, context_is_a_function_of_values, is_causal, ignores_padding, permutes_with_queries,
               zeros_where_nothing_may_be_attended, leaves_arguments_alone, has_right_gradients,
-              works_in_half_precision, reads_the_query)
+              works_in_half_precision, reads_the_query, keeps_sentences_apart, reads_any_layout,
+              refuses_masks_that_do_not_fit)
 KEY_PROPERTIES = (permutes_with_keys, reads_the_keys)

@@ -159,6 +159,35 @@ def test_a_mask_that_is_not_boolean_is_refused(dtype):
         masked_softmax(torch.zeros(1, 2), torch.ones(1, 2, dtype=dtype))
 
 
+@pytest.mark.parametrize("mask", [
+    torch.ones(5, 5).tril() > 0, torch.ones(5, 5).tril() - torch.ones(5, 5).tril(-2) > 0, torch.ones(5, 5) > 0,
+    torch.arange(5) < torch.tensor([3, 3, 3, 4, 5])[:, None], torch.arange(5) < torch.tensor([1, 2, 0, 4, 5])[:, None],
+], ids=["causal", "window", "all", "prefix", "an empty row"])
+def test_masks_for_all_sentences_are_taken_with_as_many_sentences(mask):
+    """(T_q, T_k), where (B, T_k) would have the same shape."""
+    scores = torch.randn(5, 5, 5, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(masked_softmax(scores, mask), masked_softmax(scores, mask.expand(5, 5, 5)))
+
+
+def test_the_scale_comes_before_float16_ends():
+    """Each product is 64 * 40 * 40 = 102,400, each score 12,800."""
+    query = torch.full((1, 1, 64), 40.0)
+    keys = torch.stack([query[0, 0], query[0, 0] - 0.25])[None]
+    score = SCORES["scaled_dot"](64, 64)
+    assert_close(score(query.half(), keys.half()).float(), score(query, keys), rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-6, 1e-3, 1.0, 2e4])
+def test_a_cosine_does_not_mind_how_long_a_float16_vector_is(size):
+    query = torch.tensor([3.0, -1, 2, 1, 0, 2]).mul(size).half().expand(1, 2, 6).clone().requires_grad_()
+    keys = make_inputs(SIZES, torch.float16)[1][:1].requires_grad_()
+    score = SCORES["cosine"](6, 6).half()
+    scores = score(query, keys)
+    assert all(x.isfinite().all() for x in (scores, *torch.autograd.grad(scores.sum(), (query, keys))))
+    if size >= 1:
+        assert_close(scores.float(), score.float()(query.float(), keys.float()), rtol=1e-2, atol=1e-2)
+
+
 def test_location_refuses_more_keys_than_positions():
     query, keys, _ = make_inputs(SIZES)
     with pytest.raises(ValueError, match="5 keys, but this score has 4 positions.*max_len=5"):

@@ -302,6 +302,9 @@ def test_projected_keys_can_be_kept(options, need_weights):
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"d_model": 10, "n_heads": 4}, "d_model=10 does not divide into n_heads=4 equal parts; choose"),
+    ({"d_model": 8, "n_heads": 0}, "n_heads is 0; expected at least 1"),
+    ({"d_model": 8, "n_heads": -2}, "n_heads is -2; expected at least 1"),
+    ({"d_model": 0, "n_heads": 1}, "d_model is 0; expected at least 1"),
     ({"d_model": 12, "n_heads": 4, "rotary": True}, "d_model / n_heads = 3 numbers; choose an even width"),
 ])
 def test_widths_that_do_not_fit_are_refused(options, message):
@@ -318,6 +321,37 @@ def test_one_query_at_a_time_with_a_cache_equals_all_at_once(options):
     assert_close(torch.cat(steps, dim=1), together)
 
 
+@pytest.mark.parametrize("large", [40.0, 400.0, 4000.0])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_in_half_precision_large_scores_are_the_same_with_and_without_weights(dtype, large):
+    """Products up to 64 * 4000 * 4000: more than float16 holds before the scale, and after it."""
+    attention = MultiHeadAttention(64, 1)
+    with torch.no_grad():
+        for W in (attention.W_q, attention.W_k, attention.W_v, attention.W_o):
+            W.weight.copy_(torch.eye(64))
+            W.bias.zero_()
+    x = torch.randn(2, 3, 64, generator=torch.Generator().manual_seed(0)).sign() * large
+    values = torch.randn(2, 3, 64, generator=torch.Generator().manual_seed(1))
+    half, (x, values) = attention.to(dtype), (x.to(dtype), values.to(dtype))
+    output, weights = half(x, x, values, causal_mask(3))
+    assert output.dtype == weights.dtype == dtype
+    assert_close(output, half(x, x, values, causal_mask(3), need_weights=False)[0], atol=1e-2, rtol=1e-2)
+    assert_close(weights[:, 0], torch.eye(3, dtype=dtype).expand(2, 3, 3))
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("shape", [(3, 5), (4, 3, 1, 5), (3, 3, 1, 5), (2, 1, 5), (1, 2, 4, 4), (5, 4)])
+def test_masks_that_do_not_fit_are_refused_on_both_ways(shape, need_weights):
+    attention, (query, keys, values) = MultiHeadAttention(8, 2), make_inputs(SIZES)
+    with pytest.raises(ValueError, match=rf"mask has shape \({', '.join(map(str, shape))}\), scores have"):
+        attention(query, keys, values, torch.ones(shape, dtype=torch.bool), need_weights=need_weights)
+
+
+def test_a_sentence_without_a_batch_is_refused():
+    with pytest.raises(ValueError, match=r"given \(5, 8\); expected \(B, T, d_model\)\. .*x\.unsqueeze\(0\)"):
+        MultiHeadAttention(8, 2)(self_attention_inputs()[0])
+
+
 # --- the causal mask -----------------------------------------------------------------------------------------
 
 def test_causal_mask_by_hand():
@@ -331,6 +365,12 @@ def test_fewer_keys_than_queries_are_refused():
         causal_mask(5, 3)
     with pytest.raises(ValueError, match="5 queries and 3 keys; give at least as many keys"):
         alibi(2, 5, 3)
+
+
+@pytest.mark.parametrize("n_heads", [0, -2])
+def test_no_heads_have_no_bias(n_heads):
+    with pytest.raises(ValueError, match=f"n_heads is {n_heads}; expected at least 1"):
+        alibi(n_heads, 5)
 
 
 def test_a_mask_is_made_where_it_is_wanted():

@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 import torch
+import torch.nn.functional as F
+from attention_properties import KEY_PROPERTIES, PROPERTIES, Sizes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -20,9 +22,9 @@ from course_utils.efficient import (
     fixed,
     linear,
     linear_step,
+    log_phi,
     longformer,
     own_block,
-    phi,
     relative_shift,
     sdpa,
     sliding_window,
@@ -38,8 +40,13 @@ def heads(first: Tensor, second: Tensor, n_heads: int = 4) -> Tensor:
     return torch.stack([first] * (n_heads // 2) + [second] * (n_heads // 2))
 
 
+def full_matrix(q, k, v, mask):
+    """PyTorch's; a query that may see nothing gets zeros there, too."""
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
 def linear_reference(q, k, v, mask):
-    weights = (phi(q) @ phi(k).transpose(-1, -2)) * mask
+    weights = (log_phi(q).exp() @ log_phi(k).exp().transpose(-1, -2)) * mask
     return weights / weights.sum(-1, keepdim=True) @ v
 
 
@@ -50,7 +57,7 @@ class Pattern:
     function: object
     mask: object
     causal: bool = True
-    reference: object = dense
+    reference: object = full_matrix
 
 
 PATTERNS = {
@@ -264,7 +271,7 @@ def test_sums_over_many_tiles_are_not_in_half_precision():
     q = torch.zeros(1, 1, 2048, 8, dtype=torch.bfloat16)
     v = torch.ones_like(q)
     v[:, :, 1024:] = 3
-    assert_close(tiled(q, q, v, tile=4)[0, 0, -1].float(), torch.full((8,), 2.0))
+    assert_close(tiled(q[:, :, :1], q, v, tile=4, causal=False)[0, 0, 0].float(), torch.full((8,), 2.0))
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -273,13 +280,49 @@ def test_tiles_survive_large_scores(sign):
     assert_close(tiled(q, sign * q, v, tile=4), dense(q, sign * q, v), atol=1e-5, rtol=1e-5)
 
 
-def test_phi_is_elu_plus_one_and_never_zero():
+def test_phi_is_elu_plus_one():
     x = torch.tensor([-3.0, -1.0, 0.0, 0.5, 4.0])
-    assert_close(phi(x), torch.nn.functional.elu(x) + 1)
-    assert phi(torch.tensor(-50.0)) > 0
-    large = torch.tensor(100.0, requires_grad=True)
-    phi(large).backward()
-    assert large.grad == 1                                                 # and not 0 times infinity
+    assert_close(log_phi(x).exp(), F.elu(x) + 1)
+    extreme = torch.tensor([-200.0, 100.0], requires_grad=True)
+    log_phi(extreme).sum().backward()
+    assert_close(extreme.grad, torch.tensor([1, 1 / 101]))                 # and not 0 times infinity
+
+
+def log_reference(q, k, v):
+    """Linear attention in float64, where nothing is rounded to zero: all products by their logarithms."""
+    q, k, v = (x.double() for x in (q, k, v))
+    logits = (log_phi(q).unsqueeze(3) + log_phi(k).unsqueeze(2)).logsumexp(-1)             # (B, n_heads, n, n)
+    later = torch.ones(q.size(2), q.size(2), dtype=torch.bool).triu(1)
+    return logits.masked_fill(later, -torch.inf).softmax(-1) @ v
+
+
+TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(shifts=st.tuples(*[st.sampled_from([-1000, -200, -104, -60, -52, 0, 200, 60_000])] * 2),
+       scale=st.sampled_from([0.1, 1, 30, 1000]), n=st.integers(1, 40), chunk=st.integers(1, 50))
+def test_linear_is_right_however_small_or_large_its_features(dtype, shifts, scale, n, chunk):
+    q, k, v = inputs(n, B=1)
+    q, k = (x * scale + shift for x, shift in zip((q, k), shifts, strict=True))
+    leaves = [x.to(dtype).requires_grad_() for x in (q, k, v)]
+    right = log_reference(*leaves)
+    for f in (partial(linear, chunk=chunk), lambda *x: torch.stack(step_by_step(*x), dim=2)):
+        mine = f(*leaves)
+        assert mine.dtype == dtype
+        assert_close(mine.double(), right, atol=TOLERANCES[dtype], rtol=TOLERANCES[dtype])
+        assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(mine.sum(), leaves))
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 64])
+def test_the_gradient_of_linear_does_not_notice_the_scale(chunk):
+    leaves = [x.requires_grad_() for x in inputs(21, dtype=torch.float64)]
+    for shift in (-200, 0):
+        shifted = [leaves[0] + shift, leaves[1] + shift, leaves[2]]
+        mine, right = (torch.autograd.grad(f(*shifted).sin().sum(), leaves) for f in (
+            partial(linear, chunk=chunk), log_reference))
+        assert_close(mine, right)
 
 
 def test_a_narrow_window_with_global_tokens_is_small():
@@ -288,9 +331,50 @@ def test_a_narrow_window_with_global_tokens_is_small():
         assert peak_memory(lambda: longformer(q, k, v, 4, 64)) < 0.2 * 4 * 4 * 4096**2
 
 
-@pytest.mark.parametrize("name", ["sliding window", "window on both sides", "longformer", "own block", "tiled"])
-def test_nothing_is_possible(name):
-    assert PATTERNS[name].function(**SIZES)(*inputs(0)).shape == (2, 4, 0, 6)
+@every
+@pytest.mark.parametrize("shape", [(2, 4, 0), (0, 4, 21), (2, 0, 21), (0, 0, 0)], ids=str)
+def test_nothing_is_possible(name, shape):
+    """No positions, no sentences, no heads."""
+    q, k, v = (torch.zeros(*shape, width, requires_grad=True) for width in (8, 8, 6))
+    output = PATTERNS[name].function(**SIZES)(q, k, v)
+    assert output.shape == (*shape, 6)
+    (output.sum() + v.sum()).backward()
+
+
+@every
+def test_any_layout_is_read_and_sentences_and_heads_stay_apart(name):
+    f, (q, k, v) = PATTERNS[name].function(**SIZES), inputs(21)
+    right = f(q, k, v)
+    assert_close(f(*(x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0) for x in (q, k, v))), right)
+    assert_close(f(*(x.flip(0) for x in (q, k, v))), right.flip(0))
+    for b in range(2):
+        assert_close(f(*(x[b:b + 1] for x in (q, k, v))), right[b:b + 1])
+    if name not in ("strided", "fixed"):                                   # whose heads differ
+        assert_close(f(*(x.flip(1) for x in (q, k, v))), right.flip(1))
+
+
+@every
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_large_scores_in_half_precision_are_those_of_float64(name, dtype):
+    """Up to 64 * 40 * 40 before the scale, which float16 does not hold."""
+    q, _, v = inputs(21, d=64, dtype=dtype)
+    leaves = [x.requires_grad_() for x in (q.sign() * 40, q.sign() * 40, v)]
+    f = PATTERNS[name].function(**SIZES)
+    mine, right = f(*leaves), f(*(x.double() for x in leaves))
+    assert_close(mine.double(), right, atol=3e-2, rtol=3e-2)
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(mine.sum(), leaves))
+
+
+@pytest.mark.parametrize("has_property", PROPERTIES + KEY_PROPERTIES, ids=lambda p: p.__name__)
+def test_the_full_matrix_has_the_properties_of_all_attention(has_property):
+    """Its weights are what it makes of values that name the keys."""
+    def attention(query, keys, values, mask):
+        mask = query.new_ones(keys.size(1), dtype=torch.bool) if mask is None else mask
+        mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
+        names = torch.eye(keys.size(1), dtype=values.dtype).expand(len(keys), -1, -1)
+        return tuple(dense(*(x.unsqueeze(1) for x in (query, keys, v)), mask).squeeze(1) for v in (values, names))
+
+    has_property(attention, Sizes())
 
 
 def test_a_window_wider_than_the_text_costs_no_more_than_the_text():
@@ -305,7 +389,7 @@ def step_by_step(q, k, v):
     state, outputs = None, []
     for t in range(q.size(2)):
         output, state = linear_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
-        assert [tuple(x.shape) for x in state] == [(*q.shape[:2], 8, 6), (*q.shape[:2], 8)]
+        assert [tuple(x.shape) for x in state] == [(*q.shape[:2], 8, 7), (*q.shape[:2], 1, 8)]
         outputs.append(output)
     return outputs
 
@@ -355,6 +439,9 @@ def test_relative_attention_by_its_formula():
 
 # --- bad input -----------------------------------------------------------------------------------------------
 
+EVERY = [pattern.function(**SIZES) for pattern in PATTERNS.values()]
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda x: sliding_window(*x, -1), "window is -1"),
     (lambda x: longformer(*x, 2, -1), "n_global is -1; expected at least 0"),
@@ -367,6 +454,10 @@ def test_relative_attention_by_its_formula():
     (lambda x: tiled(*x, tile=0), "tile is 0"),
     (lambda x: linear(*x, chunk=0), "chunk is 0"),
     (lambda x: dense(*x, mask=torch.ones(21, 21)), "expected torch.bool"),
+    *((lambda x, f=f: f(*(t[0] for t in x)), r"expected \(B, n_heads, n, d\)") for f in EVERY),
+    *((lambda x, f=f: f(x[0][:1], *x[1:]), "the same B and n_heads for all") for f in EVERY),
+    *((lambda x, f=f: f(*x[:2], x[2][:, :2]), "the same B and n_heads for all") for f in EVERY),
+    *((lambda x, f=f: f(x[0][..., :3], *x[1:]), "the same d for q and k") for f in EVERY),
     *((lambda x, f=f: f(x[0][:, :, -3:], *x[1:]), "3 queries and 21 keys; expected as many") for f in (
         sdpa, tiled, linear, *(PATTERNS[name].function(**SIZES) for name in (
             "sliding window", "window on both sides", "longformer", "dilated", "columns", "own block", "summaries")))),
