@@ -1,15 +1,18 @@
 """What the tests of widgets in a browser share; the fixtures are in conftest.py."""
 
 import json
+import os
 import re
 from pathlib import Path
 
 import axe_playwright_python
+import matplotlib
 import nbformat
+import numpy as np
+import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 from playwright.sync_api import TimeoutError as NotYet
 from synthetic import code, lesson, text
-from test_slides import OUTSIDE, open_deck
 
 from course_utils.publish.slides import deck
 from course_utils.widgets import strip_widget_state
@@ -57,11 +60,18 @@ def destroyed(page, keys):
     return page.evaluate("told")
 
 
+def alone():
+    """Skip a test that measures time beside other workers."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("measures time, so it runs alone: pytest -n 0 -m slow")
+
+
 def milliseconds(page, act):
     """The shortest of fifteen times, in order, that the JavaScript ``act(k)`` takes until the page is laid out.
 
     The shortest, because the machine may be busy with something else.
     """
+    alone()
     times = page.evaluate("""(act) => [...Array(15).keys()].map((k) => {
       const start = performance.now();
       window.act(k + 1);
@@ -75,6 +85,43 @@ def press(selector, key):
     """JavaScript that presses a key on an element, for `milliseconds`; ``key`` is an expression of ``k``."""
     return f"""(k) => document.querySelector("{selector}")
       .dispatchEvent(new KeyboardEvent("keydown", {{ key: {key}, bubbles: true }}))"""
+
+
+# --- the attention view ---
+
+CIVIDIS = (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(int)
+
+
+def colours(weights):
+    return CIVIDIS[np.minimum((weights * 256).astype(int), 255)]
+
+
+def readout(page):
+    return page.locator(".av-readout").first.inner_text()
+
+
+def pixels(page):
+    """The drawn matrix, one pixel a weight: ``[rows, columns, 3]``."""
+    flat, height, width = page.locator(".av-cells").first.evaluate(
+        "c => [[...c.getContext('2d').getImageData(0, 0, c.width, c.height).data], c.height, c.width]"
+    )
+    return np.array(flat).reshape(height, width, 4)[..., :3]
+
+
+def links(page):
+    """The drawn lines: ``{(head or None, row, column)}``, without those drawn again for the selected cell."""
+    drawn = page.locator(".av-other-links path").evaluate_all("ps => ps.map(p => [p.dataset.head, p.dataset.pair])")
+    return {(None if head is None else int(head), *map(int, pair.split())) for head, pair in drawn}
+
+
+def tiles(page):
+    """The thumbnails, ``{name: [rows, columns, 3]}``."""
+    found = page.locator(".av-tile").evaluate_all("""tiles => tiles.map((tile) => {
+      const canvas = tile.firstChild;
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return [tile.getAttribute("aria-label"), [...data], canvas.height];
+    })""")
+    return {name: np.array(flat).reshape(height, -1, 4)[..., :3] for name, flat, height in found}
 
 
 # --- for everyone ---
@@ -113,6 +160,53 @@ def contrasts(page, selector):
 
 
 # --- slides ---
+
+# What lies outside the slide's 1280 x 720 points, or is cut off by a box that should not scroll. The attention view
+# may scroll inside itself. This looks at what is on the screen and shares nothing with the deck's own fitting.
+OUTSIDE = """() => {
+  const slide = Reveal.getCurrentSlide(), found = [];
+  const say = (e, why) => {
+    found.push(`${why}: <${e.tagName.toLowerCase()}> ${(e.innerText || e.alt || "").slice(0, 60)}`);
+  };
+  const measure = (e, box) => {
+    if (!box.width || !box.height) return;
+    if (box.bottom > 721) say(e, `ends ${Math.round(box.bottom - 720)} too low`);
+    if (box.right > 1281) say(e, `ends ${Math.round(box.right - 1280)} too far right`);
+    if (box.top < -1 || box.left < -1) say(e, "starts outside");
+  };
+  const look = (e) => {
+    if (e.matches("aside.notes, mjx-assistive-mml, script, style")) return;
+    const style = getComputedStyle(e);
+    measure(e, e.getBoundingClientRect());
+    for (const node of e.childNodes) {
+      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      measure(e, range.getBoundingClientRect());
+    }
+    if (e.matches(".course-widget")) return;
+    if (style.overflowX !== "visible" || style.overflowY !== "visible") {
+      if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say(e, "is cut off");
+      return;
+    }
+    for (const child of e.children) look(child);
+  };
+  for (const child of slide.children) look(child);
+  return found;
+}"""
+
+
+def open_deck(browser_page, html: str, folder: Path) -> None:
+    """Open a deck from a file, as an instructor does, and wait until it is laid out."""
+    file = folder / "deck.html"
+    file.write_text(html, encoding="utf-8")
+    browser_page.goto(file.as_uri())
+    browser_page.wait_for_function("window.deckReady", timeout=20_000)
+
+
+def assert_quiet(browser_page) -> None:
+    assert browser_page.script_errors == []
+    assert browser_page.outside_requests == []
 
 
 def open_slides(page, folder, *widgets):

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import re
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_widgets import exported
 
 from course_utils.widgets import Ask, strip_widget_state
 from course_utils.widgets.ask import ANSWER, _message
@@ -23,12 +23,6 @@ def fill(text):
     if "[MASK]" not in text:
         raise LookupError(f"no [MASK] in {text!r}")
     return [(word, p) for word, p in WORDS.items() if word not in text.split()]
-
-
-def exported(view):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", view.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(Ask, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 # --- answers ---

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import re
 import warnings
 
@@ -11,6 +10,8 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_attentions import softmax
+from sample_widgets import exported
 
 from course_utils.widgets import AttentionView, attention_view, strip_widget_state
 from course_utils.widgets.still import GREY, LIGHT
@@ -24,10 +25,6 @@ LIVE = "application/vnd.jupyter.widget-view+json"
 
 def view(**changes):
     return AttentionView(**{"weights": WEIGHTS, "rows": ROWS, "columns": COLUMNS, **changes})
-
-
-def softmax(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (5, 3, 4), (2, 5, 3, 4)])
@@ -296,12 +293,6 @@ def test_one_message_for_new_weights(monkeypatch):
 
 
 # --- what an output holds ---
-
-
-def exported(widget):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", widget.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(AttentionView, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 def test_output_has_a_live_view_and_what_lasts():

@@ -3,10 +3,25 @@
 import io
 import re
 
-import matplotlib
 import numpy as np
 import pytest
-from browser import destroyed, milliseconds, mounted, open_live, run, save, serious, visit
+from browser import (
+    CIVIDIS,
+    alone,
+    colours,
+    destroyed,
+    links,
+    milliseconds,
+    mounted,
+    open_live,
+    pixels,
+    readout,
+    run,
+    save,
+    serious,
+    tiles,
+    visit,
+)
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
@@ -18,15 +33,10 @@ ROWS = ["l'", "accord", "signé"]
 COLUMNS = ["the", "agreement", "was", "signed"]
 # two layers, two heads; all entries of a head differ, and one is too weak for a line
 WEIGHTS = np.random.default_rng(16).dirichlet(np.ones(4), size=(2, 2, 3))
-CIVIDIS = (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(int)
 
 
 def view(**changes):
     return AttentionView(**{"weights": WEIGHTS, "rows": ROWS, "columns": COLUMNS, "cell": (1, 1), **changes})
-
-
-def colours(weights):
-    return CIVIDIS[np.minimum((weights * 256).astype(int), 255)]
 
 
 def over(page, row, column, board=".av-board", shape=(3, 4)):
@@ -36,18 +46,6 @@ def over(page, row, column, board=".av-board", shape=(3, 4)):
     y = box["y"] + (row + 0.5) * box["height"] / shape[0]
     page.mouse.move(x, y)
     return x, y
-
-
-def readout(page):
-    return page.locator(".av-readout").first.inner_text()
-
-
-def pixels(page):
-    """The drawn matrix, one pixel a weight: ``[rows, columns, 3]``."""
-    flat, height, width = page.locator(".av-cells").first.evaluate(
-        "c => [[...c.getContext('2d').getImageData(0, 0, c.width, c.height).data], c.height, c.width]"
-    )
-    return np.array(flat).reshape(height, width, 4)[..., :3]
 
 
 # --- the matrix ---
@@ -224,12 +222,6 @@ def test_alignment_is_drawn_on_top_and_explained(show):
 # --- several heads, two sentences, padding ---
 
 
-def links(page):
-    """The drawn lines: ``{(head or None, row, column)}``, without those drawn again for the selected cell."""
-    drawn = page.locator(".av-other-links path").evaluate_all("ps => ps.map(p => [p.dataset.head, p.dataset.pair])")
-    return {(None if head is None else int(head), *map(int, pair.split())) for head, pair in drawn}
-
-
 def expected_links(layer, heads):
     return {(head, *map(int, pair)) for head in heads for pair in np.argwhere(WEIGHTS[layer, head] >= 0.01)}
 
@@ -318,16 +310,6 @@ def test_padding_is_grey_and_named(show):
 # --- the grid ---
 
 
-def tiles(page):
-    """The thumbnails, ``{name: [rows, columns, 3]}``."""
-    found = page.locator(".av-tile").evaluate_all("""tiles => tiles.map((tile) => {
-      const canvas = tile.firstChild;
-      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-      return [tile.getAttribute("aria-label"), [...data], canvas.height];
-    })""")
-    return {name: np.array(flat).reshape(height, -1, 4)[..., :3] for name, flat, height in found}
-
-
 def test_grid_shows_every_head(show):
     page = show(view(view="grid"))
     drawn = tiles(page)
@@ -368,9 +350,9 @@ def test_a_large_head_is_the_same_small_picture_in_python_and_in_the_browser(sho
     weights = np.random.default_rng(5).dirichlet(np.full(70, 0.1), size=(2, 100)).astype(np.float32)
     page = show(AttentionView(weights, [f"q{k}" for k in range(100)], [f"k{k}" for k in range(70)], view="grid"))
     expected = thumbnails(weights[None], 1.0, 48)[0]
-    for picture, pixels in zip(tiles(page).values(), expected, strict=True):
+    for picture, steps in zip(tiles(page).values(), expected, strict=True):
         # 16 bits may move a weight to the next of 256 colours
-        np.testing.assert_allclose(picture, CIVIDIS[pixels], atol=4)
+        np.testing.assert_allclose(picture, CIVIDIS[steps], atol=4)
 
 
 def test_grid_opens_a_head_by_key_and_by_click(show):
@@ -576,8 +558,10 @@ def large(*shape, **changes):
     return AttentionView(weights, [f"token{k}" for k in range(shape[-1])], **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "seconds"), [((12, 12, 64), 0.5), ((1, 12, 256), 1.0)])
 def test_first_paint(show, browser_page, shape, seconds):
+    alone()
     browser_page.add_init_script(PAINTED)
     shown = large(*shape)
     times = []
@@ -588,6 +572,7 @@ def test_first_paint(show, browser_page, shape, seconds):
     assert min(times) < seconds
 
 
+@pytest.mark.slow
 def test_512_by_512_by_12_answers_within_50_ms(show):
     page = show(large(12, 512))
     over(page, 100, 200, shape=(512, 512))
@@ -604,6 +589,7 @@ def test_512_by_512_by_12_answers_within_50_ms(show):
     assert max(hover, head) < 50
 
 
+@pytest.mark.slow
 def test_live_512_by_512_by_12_a_key_finds_the_next_head(show):
     """The kernel answers after a tenth of a second, but the neighbour has come before it is wanted."""
     content = large(1, 512)._content[""] | {"shape": [1, 12, 512, 512], "heads": {}}
@@ -616,6 +602,7 @@ def test_live_512_by_512_by_12_a_key_finds_the_next_head(show):
     page.wait_for_function("asked.length === 3")
     page.wait_for_timeout(200)
     assert page.evaluate("asked") == [0, 1, 11]
+    alone()
     times = []
     for head in range(1, 10):
         times += page.evaluate(SWITCHES, 1)

@@ -2,38 +2,17 @@
 
 import base64
 import io
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
 import traitlets
 from PIL import Image
-from test_attention_view import exported, softmax
+from sample_attentions import INPUTS, SOURCE, TARGET, Three, computed, softmax, three, view
+from sample_widgets import exported
 
 from course_utils.transformer import Config, Transformer
 from course_utils.widgets import AttentionView
-
-SOURCE = ("the", "agreement", "was", "signed", ".")
-TARGET = ("l'", "accord", "est", "signé")
-INPUTS = ("<bos>", *TARGET[:-1])
-
-
-class Three(NamedTuple):
-    encoder: torch.Tensor
-    decoder: torch.Tensor
-    cross: torch.Tensor
-
-
-def three(layers=2, heads=3, n=4, m=5):
-    causal = torch.ones(n, n, dtype=torch.bool).tril()
-    scores = torch.randn(layers, heads, n, n, generator=torch.Generator().manual_seed(5))
-    return Three(softmax(layers, heads, m, m, seed=1), scores.masked_fill(~causal, -torch.inf).softmax(-1),
-                 softmax(layers, heads, n, m, seed=2))  # fmt: skip
-
-
-def view(**changes):
-    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)], **changes})
 
 
 def test_every_part_has_its_own_tokens():
@@ -157,20 +136,6 @@ def test_the_front_end_sends_a_part_with_its_cell():
     shown = view(cell=(3, 4))
     shown.set_state({"part": "encoder", "cell": list(shown._content["encoder"]["cell"])})
     assert (shown.part, shown.cell) == ("encoder", shown._content["encoder"]["cell"])
-
-
-def computed(*parts):
-    """Three attentions of two layers with three heads, and of these parts the queries and keys that explain them."""
-    generator = torch.Generator().manual_seed(9)
-    weights, given = {}, {"queries": {}, "keys": {}}
-    for part, (n, m) in {"encoder": (5, 5), "decoder": (4, 4), "cross": (4, 5)}.items():
-        queries, keys = (torch.randn(2, 3, size, 6, generator=generator) for size in (n, m))
-        scores = queries @ keys.transpose(-1, -2) / 6**0.5
-        seen = torch.ones(n, m, dtype=torch.bool).tril(0 if part == "decoder" else m)
-        weights[part] = scores.masked_fill(~seen, -torch.inf).softmax(-1)
-        if part in parts:
-            given["queries"][part], given["keys"][part] = queries, keys
-    return {"weights": weights, **given}
 
 
 def test_queries_and_keys_of_some_parts():

@@ -5,10 +5,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import DARK, destroyed, mounted, open_live, open_slides, run, serious
-from test_attention_view_browser import colours, links, pixels, readout, tiles
-from test_attention_view_parts import INPUTS, SOURCE, TARGET, computed, three, view
-from test_slides import OUTSIDE
+from browser import (
+    DARK,
+    OUTSIDE,
+    colours,
+    destroyed,
+    links,
+    mounted,
+    open_live,
+    open_slides,
+    pixels,
+    readout,
+    run,
+    serious,
+    tiles,
+)
+from sample_attentions import INPUTS, SOURCE, TARGET, computed, three, view
 
 from course_utils.widgets import AttentionView, attention_view
 
@@ -263,7 +275,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
 
 
 LIVE_CELLS = [
-    "from test_attention_view_parts import INPUTS, three, view\n"
+    "from sample_attentions import INPUTS, three, view\n"
     "view = view(inputs=INPUTS, cell=(1, 1))\n"
     "parts = []\n"
     "view.observe(lambda change: parts.append(change.new), 'part')\n"

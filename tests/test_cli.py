@@ -381,6 +381,7 @@ def test_a_missing_browser_is_a_note_not_a_fault(monkeypatch, capsys):
 # --- lab ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
     """JupyterLab starts on the course's folder, takes our settings and trusts the course's notebooks."""
     home = tmp_path_factory.mktemp("home")

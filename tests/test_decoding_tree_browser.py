@@ -5,6 +5,7 @@ import math
 import pytest
 from browser import (
     DARK,
+    OUTSIDE,
     SMALLEST_CONTRAST,
     contrasts,
     destroyed,
@@ -19,8 +20,7 @@ from browser import (
     visit,
 )
 from nbformat.v4 import new_code_cell, new_output
-from test_decoding_tree import NODES, tree
-from test_slides import OUTSIDE
+from sample_tree import NODES, tree
 
 from course_utils.widgets import DecodingTree
 
@@ -418,6 +418,7 @@ def test_the_javascript_by_itself(show):
     assert destroyed(page, ["ArrowRight", "ArrowDown"]) == []
 
 
+@pytest.mark.slow
 def test_a_large_tree_answers_within_50_ms(show):
     page = show(DecodingTree(bushy(40, 10)))
     both = f"(k) => {{ ({press('.dt-stage', repr('Home'))})(k); ({press('.dt-stage', repr('End'))})(k); }}"

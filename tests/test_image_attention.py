@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-import re
 import warnings
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_widgets import exported
 
 from course_utils.widgets import ImageAttention
 from course_utils.widgets.base import _lean, javascript, stylesheet
@@ -22,12 +22,6 @@ SELF = RNG.dirichlet(np.ones(16), size=(2, 3, 16))            # layers, heads, q
 WORDS = ["a", "<b>cat</b>", "sits"]
 CAPTION = RNG.dirichlet(np.ones(6), size=3)                   # queries, keys
 COLOUR = RNG.random((40, 60, 3))
-
-
-def exported(view):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", view.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(ImageAttention, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 def picture(view):

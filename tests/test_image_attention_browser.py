@@ -295,6 +295,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
     assert destroyed(page, ["ArrowRight", "Home", "]"]) == []
 
 
+@pytest.mark.slow
 def test_half_a_million_weights_answer_within_50_ms(show):
     weights = np.random.default_rng(0).dirichlet(np.ones(196), size=(1, 12, 196))
     page = show(ImageAttention(np.zeros((224, 224, 3)), weights))

@@ -2,25 +2,19 @@
 
 import base64
 import io
-import json
 import re
 
 import numpy as np
 import pytest
 import traitlets
 from PIL import Image
+from sample_widgets import exported
 
 from course_utils.widgets import MaskExplorer
 from course_utils.widgets.base import _lean, javascript, stylesheet
 from course_utils.widgets.mask_explorer import PATTERNS
 
 LIVE = "application/vnd.jupyter.widget-view+json"
-
-
-def exported(view):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", view.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(MaskExplorer, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 # --- masks ---

@@ -223,6 +223,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
     assert destroyed(page, ["ArrowRight", "Home"]) == []
 
 
+@pytest.mark.slow
 def test_a_long_mask_answers_within_50_ms(show):
     page = show(MaskExplorer("sliding window", length=64, window=1))
     quickest = milliseconds(page, """(k) => {

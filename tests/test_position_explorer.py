@@ -2,25 +2,20 @@
 
 import base64
 import io
-import json
 import math
-import re
 
 import numpy as np
 import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_positions import LEARNED, explorer
+from sample_widgets import exported
 
 from course_utils.widgets import PositionExplorer
 from course_utils.widgets.base import _lean, javascript, stylesheet
 
 LIVE = "application/vnd.jupyter.widget-view+json"
-LEARNED = np.random.default_rng(3).normal(size=(10, 6)).astype(np.float32)
-
-
-def explorer(kind="sinusoidal", **changes):
-    return PositionExplorer(kind, **{"length": 10, "d_model": 6, "cell": (2, 7), "learned": LEARNED, **changes})
 
 
 # --- the numbers ---
@@ -188,12 +183,6 @@ def test_what_does_not_exist(changes, message):
 
 
 # --- what an output holds ---
-
-
-def exported(view):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", view.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(PositionExplorer, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 def test_export_holds_what_is_shown():

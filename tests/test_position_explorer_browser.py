@@ -2,11 +2,12 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-import matplotlib
 import numpy as np
 import pytest
 from browser import (
+    CIVIDIS,
     DARK,
+    OUTSIDE,
     SMALLEST_CONTRAST,
     contrasts,
     destroyed,
@@ -18,14 +19,12 @@ from browser import (
     run,
     serious,
 )
-from test_position_explorer import LEARNED, explorer
-from test_slides import OUTSIDE
+from sample_positions import LEARNED, explorer
 
 from course_utils.widgets import PositionExplorer
 from course_utils.widgets.base import javascript
 
 KINDS = ["sinusoidal", "learned", "rotary", "alibi"]
-CIVIDIS = (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(int)
 
 
 def cell(page):
@@ -268,6 +267,7 @@ def test_without_scripts_there_is_a_picture(show, open_page):
     assert "Query 2, key 7, 5 apart" in picture.get_attribute("alt")
 
 
+@pytest.mark.slow
 def test_the_largest_answers_a_key_within_50_ms(show):
     learned = np.random.default_rng(0).normal(size=(512, 8))
     page = show(explorer("learned", length=512, d_model=8, learned=learned, cell=(100, 200)))

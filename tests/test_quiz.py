@@ -1,10 +1,10 @@
 """The Python side of the quiz: what it accepts, what it refuses and what it leaves behind."""
 
-import json
 import re
 
 import pytest
 import traitlets
+from sample_widgets import exported
 
 from course_utils.widgets import Question, Quiz, strip_widget_state
 
@@ -18,12 +18,6 @@ MASK = Question("Where does the mask work?", (
     ("After it.", "No. The rows would not sum to one.", False),
     ("Nowhere.", "No.", False),
 ))  # fmt: skip
-
-
-def exported(widget):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", widget.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(Quiz, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 def folded(html):

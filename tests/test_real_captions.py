@@ -39,6 +39,7 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     assert real_captions.candidates(sources, hypotheses, references, matrices) == [(1, 2, 2), (0, 0, 0)]
 
 
+@pytest.mark.slow
 def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)

@@ -2,11 +2,11 @@
 
 import base64
 import re
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from browser import OUTSIDE, assert_quiet, open_deck
 from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
@@ -16,48 +16,6 @@ from course_utils.publish.slides import deck, packaged, page
 from course_utils.widgets import AttentionView, SoftmaxLab
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
-
-# What lies outside the slide's 1280 x 720 points, or is cut off by a box that should not scroll. The attention view
-# may scroll inside itself. This looks at what is on the screen and shares nothing with the deck's own fitting.
-OUTSIDE = """() => {
-  const slide = Reveal.getCurrentSlide(), found = [];
-  const say = (e, why) => {
-    found.push(`${why}: <${e.tagName.toLowerCase()}> ${(e.innerText || e.alt || "").slice(0, 60)}`);
-  };
-  const measure = (e, box) => {
-    if (!box.width || !box.height) return;
-    if (box.bottom > 721) say(e, `ends ${Math.round(box.bottom - 720)} too low`);
-    if (box.right > 1281) say(e, `ends ${Math.round(box.right - 1280)} too far right`);
-    if (box.top < -1 || box.left < -1) say(e, "starts outside");
-  };
-  const look = (e) => {
-    if (e.matches("aside.notes, mjx-assistive-mml, script, style")) return;
-    const style = getComputedStyle(e);
-    measure(e, e.getBoundingClientRect());
-    for (const node of e.childNodes) {
-      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim()) continue;
-      const range = document.createRange();
-      range.selectNodeContents(node);
-      measure(e, range.getBoundingClientRect());
-    }
-    if (e.matches(".course-widget")) return;
-    if (style.overflowX !== "visible" || style.overflowY !== "visible") {
-      if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say(e, "is cut off");
-      return;
-    }
-    for (const child of e.children) look(child);
-  };
-  for (const child of slide.children) look(child);
-  return found;
-}"""
-
-
-def open_deck(browser_page, html: str, folder: Path) -> None:
-    """Open a deck from a file, as an instructor does, and wait until it is laid out."""
-    file = folder / "deck.html"
-    file.write_text(html, encoding="utf-8")
-    browser_page.goto(file.as_uri())
-    browser_page.wait_for_function("window.deckReady", timeout=20_000)
 
 
 def walk(browser_page) -> list[str]:
@@ -72,11 +30,6 @@ def walk(browser_page) -> list[str]:
         browser_page.evaluate("Reveal.next()")
         steps += 1
         assert steps < 1000, "the deck does not come to an end"
-
-
-def assert_quiet(browser_page) -> None:
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
 
 
 @pytest.fixture

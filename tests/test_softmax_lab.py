@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import math
 import re
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_widgets import exported
 
 from course_utils.widgets import SoftmaxLab
 from course_utils.widgets.base import _lean, javascript, stylesheet
@@ -22,12 +22,6 @@ SCORES = [1.2, 0.5, -0.5, 2.1]
 
 def jacobian(inputs):
     return torch.autograd.functional.jacobian(lambda x: x.softmax(-1), torch.tensor(inputs, dtype=torch.float64))
-
-
-def exported(lab):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", lab.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(SoftmaxLab, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 # --- numbers ---

@@ -2,8 +2,6 @@
 
 import base64
 import io
-import json
-import re
 
 import matplotlib
 import numpy as np
@@ -11,39 +9,17 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
+from sample_steps import BLIND, MASK, SOURCE, WEIGHTS, WORDS, K, Q, V, numbers, writing
+from sample_widgets import exported
 
 from course_utils.attention import causal_mask, masked_softmax
 from course_utils.widgets import StepThrough
 from course_utils.widgets.base import _lean, javascript, stylesheet
 
 LIVE = "application/vnd.jupyter.widget-view+json"
-WORDS = ["le", "chat", "a", "dormi"]
-SOURCE = ["the", "cat", "slept", ".", "<eos>"]
-GENERATOR = torch.Generator().manual_seed(4)
-Q, K, V = torch.randn(4, 6, generator=GENERATOR), torch.randn(5, 6, generator=GENERATOR), torch.randn(
-    5, 3, generator=GENERATOR)  # fmt: skip
-WEIGHTS = torch.randn(2, 4, 5, generator=GENERATOR).mul(2).softmax(-1)
-MASK = torch.tensor([True, True, True, True, False])
-
-
-def numbers(**changes):
-    return StepThrough(**{"queries": Q, "keys": K, "values": V, "rows": WORDS, "columns": SOURCE, **changes})
-
-
-def writing(**changes):
-    return StepThrough.decoding(**{"weights": WEIGHTS, "rows": WORDS, "columns": SOURCE, **changes})
-
-
-def exported(view):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", view.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(StepThrough, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 # --- numbers ---
-
-
-BLIND = torch.tensor([[True] * 5, [False] * 5, [True] * 5, [False, True, False, True, True]])  # query 1 sees nothing
 
 
 @pytest.mark.parametrize("mask", [None, MASK, BLIND])

@@ -7,8 +7,10 @@ import pytest
 from browser import (
     DARK,
     HEARD,
+    OUTSIDE,
     SMALLEST_CONTRAST,
     STRANGE,
+    colours,
     contrasts,
     destroyed,
     milliseconds,
@@ -19,9 +21,7 @@ from browser import (
     run,
     serious,
 )
-from test_attention_view_browser import colours
-from test_slides import OUTSIDE
-from test_step_through import BLIND, MASK, SOURCE, WEIGHTS, WORDS, K, Q, V, numbers, writing
+from sample_steps import BLIND, MASK, SOURCE, WEIGHTS, WORDS, K, Q, V, numbers, writing
 
 from course_utils.widgets import StepThrough
 
@@ -431,6 +431,7 @@ def test_axe_and_contrast_on_a_dark_page(show, make, end):
     assert page.locator(".step-through").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
 
 
+@pytest.mark.slow
 def test_the_largest_answers_within_50_ms(show):
     generator = np.random.default_rng(0)
     words = [f"w{k}" for k in range(40)]

@@ -9,6 +9,7 @@ import re
 import pytest
 import traitlets
 from PIL import Image
+from sample_widgets import exported
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -278,12 +279,6 @@ def test_a_text_that_is_too_long_or_none():
 
 
 # --- what an output holds ---
-
-
-def exported(widget):
-    """The state that the exported page draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", widget.to_html(), re.DOTALL)[1]
-    return json.loads(re.search(r'^exportHost\(TokenizerView, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
 
 
 def test_output_has_a_live_view_and_what_lasts():

@@ -10,6 +10,8 @@ from course_utils.claims.stored import EXPERIMENTS, stored
 sys.path.insert(0, str(EXPERIMENTS))
 two_processes = importlib.import_module("two_processes")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory):

@@ -7,6 +7,7 @@ import pytest
 from browser import (
     DARK,
     HEARD,
+    OUTSIDE,
     SMALLEST_CONTRAST,
     contrasts,
     destroyed,
@@ -22,7 +23,6 @@ from browser import (
 )
 from browser import STRANGE as STRANGE_TEXTS
 from nbformat.v4 import new_code_cell, new_output
-from test_slides import OUTSIDE
 
 from course_utils import bert
 from course_utils.data.wordpiece import SPECIALS, WordPiece
@@ -508,6 +508,7 @@ def test_wordpiece_for_everyone(show):
     assert page.locator(".tokenizer-view").bounding_box() == box
 
 
+@pytest.mark.slow
 def test_wordpiece_answers_within_a_frame(show):
     page = mounted(show, "TokenizerView", "tokenizer_view", TokenizerView.wordpiece("a" * 400, PIECES)._export_state())
     page.evaluate("shown.update({...state, text: 'lowest '.repeat(57), step: 114})")

@@ -10,12 +10,11 @@ import zlib
 import nbformat
 import numpy as np
 import pytest
-from browser import STRANGE, milliseconds, open_live, run
+from browser import STRANGE, assert_quiet, milliseconds, open_live, run
+from sample_steps import numbers
+from sample_tree import tree
+from sample_widgets import MAKE, every_widget, make
 from synthetic import code, lesson, text
-from test_decoding_tree import tree
-from test_slides import assert_quiet
-from test_step_through import numbers
-from test_widgets import MAKE, every_widget, make
 
 from course_utils.publish import slides
 from course_utils.widgets import AttentionView
@@ -31,6 +30,7 @@ def views(count, tokens=64):
         yield AttentionView(weights, [f"token{k}" for k in range(tokens)])
 
 
+@pytest.mark.slow
 def test_ten_views_answer_within_a_frame(show):
     page = show(*views(10), *(numbers() for _ in range(10)))
     assert page.locator(".attention-view").count() == page.locator(".step-through").count() == 10
