@@ -39,7 +39,7 @@ def parse(text: str) -> list[ast.Compare]:
             link = ast.unparse(ast.Compare(left, [sign], [right]))
             if type(sign) not in _COMPARE:
                 raise ValueError(f"{link} in the condition {text!r} does not compare numbers. {_EXAMPLE}")
-            if not labels(left) | labels(right):
+            if not _labels(left) | _labels(right):
                 raise ValueError(f"{link} in the condition {text!r} compares nothing that was measured. {_EXAMPLE}")
             if ast.dump(left) == ast.dump(right):
                 raise ValueError(f"{link} in the condition {text!r} compares a thing with itself. {_EXAMPLE}")
@@ -57,7 +57,7 @@ def check(text: str, measured: Mapping[str, float], shown: Mapping[str, str]) ->
     Raises:
         TypeError, ValueError: as `parse`, and if a label is not measured or is not a number.
     """
-    for label in sorted(set().union(*map(labels, parse(text)))):
+    for label in sorted(labels_of(text)):
         if label not in shown:
             raise ValueError(f"the condition {text!r} names {label!r}, which is not measured; measured are: "
                              f"{', '.join(map(repr, measured)) or 'no numbers'}. Use one of them, or measure it.")
@@ -85,8 +85,12 @@ def in_words(text: str, shown: Mapping[str, str], label: Callable[[str], str] = 
     return " and ".join(_comparison(comparison, text, shown, label, sign) for comparison in parse(text))
 
 
-def labels(node: ast.AST) -> set[str]:
-    """The labels that a part of a condition names."""
+def labels_of(text: str) -> set[str]:
+    """The labels that a condition names; errors as for `parse`."""
+    return set().union(*map(_labels, parse(text)))
+
+
+def _labels(node: ast.AST) -> set[str]:
     return {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
 
 
@@ -159,7 +163,7 @@ def _value(node: ast.expr, measured: Mapping[str, float]) -> float:
 
 def _comparison(comparison: ast.Compare, text: str, shown: Mapping[str, str], label: Callable[[str], str],
                 sign: Callable[[str], str]) -> str:
-    named = [shown.get(name, "") for name in labels(comparison)]
+    named = [shown.get(name, "") for name in _labels(comparison)]
     scaled = any(isinstance(part, ast.Mult | ast.Div) for part in ast.walk(comparison))
     percent = not scaled and all(value.endswith("%") for value in named)
 

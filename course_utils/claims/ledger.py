@@ -22,11 +22,14 @@ def collect(paths: Iterable[str | Path]) -> list[dict]:
         file's name).
 
     Raises:
-        ValueError: if there is no notebook, one is broken or shows no claim, or an id occurs twice.
+        ValueError: if there is no notebook, one is broken or shows no claim, a condition compares what its claim did
+            not measure, or an id occurs twice.
     """
     rows: list[dict] = []
     for path in map(Path, paths):
         found = [Claim.from_record(record) for record in _records(path)]
+        for card in found:
+            condition.check(card.condition, card.measured, card.shown)
         rows += [{**card.record(), "tried": card.tried, "notebook": path.name} for card in found]
     if not rows:
         raise ValueError(f"no notebook to read claims from; this is the folder {Path.cwd().name}. Give the lessons' "

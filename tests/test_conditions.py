@@ -1,0 +1,213 @@
+"""What the notebooks claim is what was accepted: sources and outputs are held against conditions.json."""
+
+import ast
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
+from course_utils.claims.declared import Terms, accept, changes, kept, terms
+from course_utils.publish.notebooks import course_root
+
+NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
+
+
+def sources(path: Path) -> dict[str, Terms]:
+    return terms(declared.declared(path))
+
+
+def saved(path: Path, accepted: dict[str, Terms]) -> list[str]:
+    """How the claims that a notebook shows differ from those it declares and from what was accepted."""
+    rows = collect([path])
+    found = {row["id"]: Terms(row["condition"], row["kind"], row["rival"], row["expected"]) for row in rows}
+    problems = changes({id: accepted[id] for id in sources(path) if id in accepted}, found)
+    for one in map(card.Claim.from_record, rows):
+        wanted = accepted[one.id].condition if one.id in accepted else one.condition
+        if not condition.labels_of(wanted) <= one.measured.keys():
+            problems.append(f"{one.id} has not measured all that {wanted} compares")
+        elif condition.holds(wanted, one.measured) != one.expected:
+            problems.append(f"{one.id}: {wanted} is {not one.expected} of {one.measured}; {one.expected} is expected")
+    return problems
+
+
+def cards(path: Path) -> list[str]:
+    """The cards whose text is not that of their record, with today's record of seeds."""
+    outputs = [output["data"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+               for output in cell.get("outputs", ()) if MIME in output.get("data", {})]
+    made = [(card.Claim.from_record(data[MIME]), "".join(data["text/plain"])) for data in outputs]
+    return [f"saved:\n{text}\nnow:\n{one}" for one, text in made if text != str(one)]
+
+
+def test_conditions_are_those_that_were_accepted():
+    now = terms(claim for path in NOTEBOOKS for claim in declared.declared(path))
+    changed = changes(kept(), now)
+    assert not changed, "\n".join([*changed, "If this is meant: course claims --accept, and say why in the commit."])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_notebooks_show_keeps_the_accepted_conditions(path):
+    problems = saved(path, kept())
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_cards_say_what_is_on_record(path):
+    stale = cards(path)
+    assert not stale, "\n\n".join([*stale, f"Execute the notebook again: course run {path.name[:2]}"])
+
+
+def written_out(path: Path) -> list[str]:
+    """What can be seen in a claim's source alone: labels that are not there, numbers that were typed in."""
+    problems = []
+    for one in declared.declared(path):
+        source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][one.cell - 1]["source"])
+        call = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
+                    and getattr(node.func, "id", "") == "claim" and ast.literal_eval(node.args[0]) == one.id)
+        measured = next(word.value for word in call.keywords if word.arg == "measured")
+        dicts = [node for node in ast.walk(measured) if isinstance(node, ast.Dict)]
+        pairs = [(key.value, value) for node in dicts for key, value in zip(node.keys, node.values, strict=True)
+                 if isinstance(key, ast.Constant)]
+        named = condition.labels_of(one.terms.condition)
+        computed = any(isinstance(node, ast.DictComp) for node in ast.walk(measured))
+        if not computed and (missing := named - {label for label, _ in pairs}):
+            problems.append(f"{one.id} compares {missing}, which is not measured")
+        for label, value in pairs:
+            number = value.elts[0] if isinstance(value, ast.Tuple) else value
+            if label in named and isinstance(number, ast.Constant):
+                problems.append(f"{one.id} compares {label!r}, which is {number.value!r} in the source")
+    return problems
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_labels_are_there_and_no_number_is_typed_in(path):
+    assert written_out(path) == []
+
+
+# --- five claims, broken in more than five ways ---------------------------------------------------------------------
+
+CELL = '''claim("02.{name}", "It stays.", source="A 2015", published="1",
+      measured={{"with": 93.5 * one, "without": 12.5 * one}},
+      holds='"with" >= 80 and "without" <= 25', rival="the same steps")'''
+
+
+@pytest.fixture
+def lesson(tmp_path, monkeypatch):
+    """An executed notebook with five claims that hold; its terms are accepted."""
+    monkeypatch.setattr(declared, "FILE", tmp_path / "conditions.json")
+    monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
+    path = tmp_path / "02_lesson.ipynb"
+    write(path, [CELL.format(name=name) for name in "abcde"], monkeypatch)
+    assert accept(sources(path)) == [f"02.{name} is new; it holds when \"with\" >= 80 and \"without\" <= 25"
+                                     for name in "abcde"]
+    assert accept(sources(path)) == saved(path, kept()) == cards(path) == written_out(path) == []
+    return path
+
+
+def write(path, cells, monkeypatch, run=None):
+    """A notebook with these cells, and the outputs of these or other cells."""
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}
+    for source, executed in zip(cells, run or cells, strict=True):
+        outputs = []
+        monkeypatch.setattr(card, "display", lambda shown, outputs=outputs: outputs.append(
+            {"output_type": "display_data", "metadata": {}, "data": shown._repr_mimebundle_()}))
+        monkeypatch.setenv(card.KEEP_GOING, "1")
+        exec(executed, {"claim": claim, "one": 1.0})
+        book["cells"].append({"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": outputs})
+    path.write_text(json.dumps(book), encoding="utf-8")
+
+
+def edit(path, name, old, new):
+    """Change a cell's source by hand; the outputs stay."""
+    text = path.read_text(encoding="utf-8")
+    book = json.loads(text)
+    (cell,) = [cell for cell in book["cells"] if f'"02.{name}"' in "".join(cell["source"])]
+    source = "".join(cell["source"])
+    assert old in source
+    cell["source"] = source.replace(old, new).splitlines(keepends=True)
+    path.write_text(json.dumps(book), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "old", "new", "says"), [
+    ("a", ">= 80", ">= 70", "02.a, condition:\n  was \"with\" >= 80 and \"without\" <= 25\n"
+                            "  now \"with\" >= 70 and \"without\" <= 25"),
+    ("b", ' and "without" <= 25', "", "02.b, condition:\n  was \"with\" >= 80 and \"without\" <= 25\n"
+                                      "  now \"with\" >= 80"),
+    ("c", '"with" >= 80 and "without" <= 25', '"with" - "with" <= 1', "  now \"with\" - \"with\" <= 1"),
+    ("d", "rival=", 'expected=False, rival=', "02.d, expected:\n  was True\n  now False"),
+    ("e", "rival=", 'kind="identity", rival=', "02.e, kind:\n  was experiment\n  now identity"),
+    ("a", ">= 80", "> 80", "now \"with\" > 80"),
+    ("b", "the same steps", "half the steps", "02.b, rival:\n  was the same steps\n  now half the steps"),
+])
+def test_a_changed_claim_is_seen_with_its_old_and_new_terms(lesson, monkeypatch, name, old, new, says):
+    edit(lesson, name, old, new)
+    changed = "\n".join(changes(kept(), sources(lesson)))
+    assert says in changed
+    assert changed.count("02.") == 1
+    # also where the notebook was executed with the changed cell
+    cells = ["".join(cell["source"]) for cell in json.loads(lesson.read_text())["cells"]]
+    write(lesson, cells, monkeypatch)
+    assert says in "\n".join(saved(lesson, kept()))
+
+
+def test_a_deleted_claim_is_seen(lesson):
+    book = json.loads(lesson.read_text())
+    lesson.write_text(json.dumps({**book, "cells": book["cells"][1:]}))
+    assert changes(kept(), sources(lesson)) == ['02.a is gone; it held when "with" >= 80 and "without" <= 25']
+
+
+def test_a_claim_that_is_no_longer_shown_is_seen(lesson):
+    book = json.loads(lesson.read_text())
+    book["cells"][1]["outputs"] = []
+    lesson.write_text(json.dumps(book))
+    assert saved(lesson, kept()) == ['02.b is gone; it held when "with" >= 80 and "without" <= 25']
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"measured": {"with": 60.0, "without": 12.5}}, "02.c: \"with\" >= 80 and \"without\" <= 25 is False of"),
+    ({"measured": {"with": 93.5}, "condition": '"with" >= 80'}, "02.c has not measured all that"),
+    ({"condition": '"with" >= 50'}, "02.c, condition:"),
+])
+def test_a_changed_output_is_seen(lesson, change, says):
+    book = json.loads(lesson.read_text())
+    book["cells"][2]["outputs"][0]["data"][MIME] |= change
+    lesson.write_text(json.dumps(book))
+    assert says in "\n".join(saved(lesson, kept()))
+
+
+def test_a_card_from_before_the_record_is_seen(lesson):
+    seeds.add("02.d", '"with" >= 80 and "without" <= 25',
+              {0: seeds.Trial(True, {}, "abc1234", "a machine", "2026-11-23")})
+    (stale,) = cards(lesson)
+    assert "not yet tried" in stale
+    assert "held at 1 of 1 seed" in stale
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("""holds='"with" >= 80 and "without" <= 25'""", "holds=True", "the condition is True"),
+    ("""holds='"with" >= 80 and "without" <= 25'""", "holds=best", "write id, holds, kind, rival and expected out"),
+    ("""holds='"with" >= 80 and "without" <= 25'""", "holds='1 < 2'", "compares nothing that was measured"),
+    ('"02.a"', '"02.b"', "claim 02.b is declared twice"),
+])
+def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
+    edit(lesson, "a", old, new)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        sources(lesson)
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("93.5 * one", "93.5", "02.a compares 'with', which is 93.5 in the source"),
+    ("93.5 * one", '(93.5, "{:.0f}")', "02.a compares 'with', which is 93.5 in the source"),
+    ('"without": 12.5 * one', '"other": 12.5 * one', "02.a compares {'without'}, which is not measured"),
+])
+def test_a_number_that_was_typed_in_is_seen(lesson, old, new, says):
+    edit(lesson, "a", old, new)
+    assert written_out(lesson) == [says]
+
+
+def test_the_file_is_readable_and_in_order():
+    rows = json.loads(declared.FILE.read_text(encoding="utf-8"))
+    assert list(rows) == sorted(rows)
+    assert rows == {id: asdict(row) for id, row in kept().items()}
