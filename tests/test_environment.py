@@ -1,10 +1,13 @@
 """One set of versions: pyproject.toml, the lock, conda's file, the documents and this environment agree."""
 
+import itertools
 import re
+import shlex
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, metadata, version
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -16,8 +19,11 @@ from course_utils.publish.notebooks import course_root
 ROOT = course_root()
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 PINS = doctor.read_lock(ROOT / "requirements.lock")
-DIRECT = doctor.requirements(ROOT) + doctor.requirements(ROOT, "dev")
-INSTALL = '-c requirements.lock -e ".[dev]"'
+DIRECT = [requirement for extra in ("", *doctor.EXTRAS) for requirement in doctor.requirements(ROOT, extra)]
+PYTHONS = ["3.11", "3.12", "3.13"]
+STUDENTS, TESTS = "-c requirements.lock -e .", '-c requirements.lock -e ".[live,test]"'
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+ACTION = yaml.safe_load((ROOT / ".github/actions/install/action.yml").read_text(encoding="utf-8"))
 
 
 def disagreements(requirements: list[Requirement], pins: dict[str, str]) -> list[str]:
@@ -69,37 +75,99 @@ def test_installed_versions_are_those_of_the_lock():
     assert [r.name for r in DIRECT if canonicalize_name(r.name) not in PINS] == []
 
 
-def test_everyone_names_the_same_python():
-    wanted = ".".join(map(str, doctor.PYTHON))
-    assert sys.version_info[:2] == doctor.PYTHON
+def test_every_python_of_the_course_takes_every_pin():
+    """From the first release of each: Debian 12 has 3.11.2."""
+    refused = {}
+    for name in PINS:
+        try:
+            wanted = metadata(name).get("Requires-Python") or ""
+        except PackageNotFoundError:
+            continue  # another platform's
+        refused |= {f"{name} {python}.0": wanted for python in PYTHONS if f"{python}.0" not in SpecifierSet(wanted)}
+    assert refused == {}
+
+
+def test_everyone_names_the_same_pythons():
+    assert f"3.{sys.version_info.minor}" in PYTHONS
+    supported = SpecifierSet(doctor.read_project(ROOT)["requires-python"])
+    assert [f"3.{minor}" for minor in range(8, 20) if f"3.{minor}.5" in supported] == PYTHONS
     pyproject = doctor.tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    supported = SpecifierSet(pyproject["project"]["requires-python"])
-    assert [minor for minor in range(8, 20) if f"3.{minor}.5" in supported] == [doctor.PYTHON[1]]
-    assert pyproject["tool"]["ruff"]["target-version"] == "py" + wanted.replace(".", "")
-    assert f"for Python {wanted}:" in LOCK
-    assert f"- python={wanted}\n" in (ROOT / "environment.yml").read_text(encoding="utf-8")
-    for name in ("README.md", ".ci/run", ".ci/lock"):
-        named = re.findall(r"(?:python|py -)(3\.\d+)", (ROOT / name).read_text(encoding="utf-8"))
-        assert set(named) == {wanted}, name
+    assert pyproject["tool"]["ruff"]["target-version"] == "py" + PYTHONS[0].replace(".", "")
+    assert "for Python 3.11, 3.12 and 3.13:" in LOCK
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "You need Python 3.11, 3.12 or 3.13 " in readme
+    assert set(re.findall(r"(?:python|py -)(3\.\d+)", readme)) <= set(PYTHONS)
+    assert set(re.findall(r"python(3\.\d+)", (ROOT / ".ci/lock").read_text(encoding="utf-8"))) == set(PYTHONS)
+    assert WORKFLOW["jobs"]["unit"]["strategy"]["matrix"]["python"] == PYTHONS
+
+
+def test_the_extras_are_those_of_pyproject():
+    assert set(doctor.read_project(ROOT)["optional-dependencies"]) == set(doctor.EXTRAS)
+
+
+def test_students_need_neither_the_tests_packages_nor_those_of_live_slides():
+    names = {canonicalize_name(r.name) for r in doctor.requirements(ROOT)}
+    tests = {canonicalize_name(r.name) for r in doctor.requirements(ROOT, "test")}
+    assert names & (tests | {"jupyterlab-rise"}) == set()
+    assert not [str(r) for r in doctor.requirements(ROOT) if r.name == "ipywidgets" and "==" in str(r)]
 
 
 def test_conda_installs_the_lock_and_nothing_else():
-    text = (ROOT / "environment.yml").read_text(encoding="utf-8").split("dependencies:\n")[1]
-    items = [line.strip()[2:] for line in text.splitlines() if line.strip().startswith("- ")]
-    assert items == ["python=3.11", "pip", "pip:", "-c requirements.lock", "-e .[dev]"]
+    text = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    supported = doctor.read_project(ROOT)["requires-python"]
+    assert yaml.safe_load(text)["dependencies"] == [
+        f"python{supported}", "pip", {"pip": ["-c requirements.lock", "-e ."]}
+    ]  # fmt: skip
 
 
 def test_readme_and_ci_use_the_lock_and_the_same_test_command():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    posix = [line for line in readme.splitlines() if line.startswith("python3.11 -m venv")]
-    start = f"python3.11 -m venv .venv && .venv/bin/pip install {INSTALL} && .venv/bin/"
-    assert posix == [f"{start}course lab", f"{start}pytest"]
-    windows = [line for line in readme.splitlines() if line.startswith("py -3.11 -m venv")]
-    start = f"py -3.11 -m venv .venv; .venv\\Scripts\\pip install {INSTALL}; .venv\\Scripts\\"
-    assert windows == [f"{start}course lab", f"{start}pytest"]
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("python3 -m venv")] == [
+        f"python3 -m venv .venv && .venv/bin/pip install {STUDENTS} && .venv/bin/course lab",
+        f"python3 -m venv .venv && .venv/bin/pip install {TESTS} && .venv/bin/pytest",
+    ]
+    assert [line for line in lines if line.startswith("py -3")] == [
+        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {STUDENTS}; .venv\\Scripts\\course lab",
+        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {TESTS}; .venv\\Scripts\\pytest",
+    ]
+    assert [line for line in lines if "conda activate" in line] == [
+        "conda env create -f environment.yml && conda activate attention-course && course lab",
+        f"conda activate attention-course && pip install {TESTS} && pytest",
+    ]
     ci = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    assert f"pip install --quiet {INSTALL}" in ci
+    assert f"pip install --quiet {TESTS}" in ci
     assert ci[-1] == "pytest"
+    assert ACTION["runs"]["steps"][-1]["run"] == f"pip install {TESTS}"
+
+
+def test_every_job_installs_the_same_way_and_has_a_limit():
+    matrix = WORKFLOW["jobs"]["unit"]["strategy"]["matrix"]
+    assert [system.split("-")[0] for system in matrix["os"]] == ["ubuntu", "macos", "windows"]
+    for name, job in WORKFLOW["jobs"].items():
+        assert 5 <= job["timeout-minutes"] <= 60, name
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert [use.split("@")[0] for use in used] == ["actions/checkout", "./.github/actions/install"], name
+        assert job["steps"][1]["with"]["python"] in ("3.11", "${{ matrix.python }}"), name
+        assert job.get("strategy", {}).get("fail-fast", False) is False, name
+
+
+def test_the_jobs_together_run_every_test_once():
+    """By their marks and the notebooks' names; the unit tests' matrix counts once."""
+    commands = [
+        step["run"].replace("${{ matrix.lessons }}", lessons)
+        for job in WORKFLOW["jobs"].values()
+        for lessons in job.get("strategy", {}).get("matrix", {}).get("lessons", [""])
+        for step in job["steps"]
+        if step.get("run", "").startswith("pytest ")
+    ]
+    marked = [shlex.split(command)[3] for command in commands if command.startswith("pytest tests -m ")]
+    for slow, browser in itertools.product((False, True), repeat=2):
+        chosen = [eval(mark, {"slow": slow, "browser": browser}) for mark in marked]  # words, and, not
+        assert sum(chosen) == 1, (slow, browser)
+    patterns = [command.split()[1] for command in commands if command.startswith("pytest notebooks/")]
+    executed = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+    assert executed == sorted((ROOT / "notebooks").rglob("*.ipynb"))
+    assert len(commands) == len(marked) + len(patterns)
 
 
 def test_contributing_gives_a_reason_for_each_dependency():

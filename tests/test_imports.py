@@ -18,7 +18,7 @@ ALLOWED = {
     "cli": {"claims", "doctor", "publish"},
     "data": set(),
     "decoding": {"data.text"},
-    "doctor": set(),
+    "doctor": {"bert"},
     "efficient": {"attention"},
     "exercises": {"attention", "data.text", "metrics", "plotting"},
     "language_models": {"attention", "efficient", "transformer"},

@@ -4,8 +4,10 @@ Exported pages, JupyterLab and a live slide show, all without a network.
 """
 
 import json
+import os
 import re
 import zlib
+from importlib.util import find_spec
 
 import nbformat
 import numpy as np
@@ -197,6 +199,7 @@ def test_an_exported_page_has_one_of_each(browser_page, tmp_path):
     assert_quiet(browser_page)
 
 
+@pytest.mark.skipif(not (os.environ.get("CI") or find_spec("jupyterlab_rise")), reason="needs the extra live")
 def test_in_a_live_slide_show_keys_move_in_the_widget(jupyter, browser_page):
     """In jupyterlab-rise, with the metadata of the course's notebooks: without them it would ask for fonts."""
     page, (address, folder, _) = browser_page, jupyter
