@@ -90,7 +90,7 @@ def test_outside_a_clone_the_version_is_unknown(tmp_path, monkeypatch):
 
 # --- those that are committed ------------------------------------------------------------------------------------
 
-COMMITTED = sorted(EXPERIMENTS.glob("*.json"))
+COMMITTED = [path for path in sorted(EXPERIMENTS.glob("*.json")) if path.stem != "claims_at_seeds"]
 
 
 def strings(value) -> list[str]:
