@@ -41,10 +41,10 @@ NAMES = {
     r"attention\.(self\.key|k_lin)": "self_attention.W_k",
     r"attention\.(self\.value|v_lin)": "self_attention.W_v",
     r"attention\.(output\.dense|out_lin)": "self_attention.W_o",
-    r"attention\.output\.LayerNorm|sa_layer_norm": "residuals.0.norm",
+    r"attention\.output\.LayerNorm|sa_layer_norm": "norm_1",
     r"intermediate\.dense|ffn\.lin1": "feed_forward.0",
     r"output\.dense|ffn\.lin2": "feed_forward.2",
-    r"output\.LayerNorm|output_layer_norm": "residuals.1.norm",
+    r"output\.LayerNorm|output_layer_norm": "norm_2",
     r"\.gamma$": ".weight", r"\.beta$": ".bias",                                        # in files of 2018
 }
 

@@ -224,7 +224,7 @@ def test_a_new_model_starts_like_the_authors():
     assert abs(model.token_embed.weight.std() - 0.02) < 0.001
     assert abs(model.layers[0].feed_forward[0].weight.std() - 0.02) < 0.002
     assert not model.layers[0].self_attention.W_q.bias.any()
-    assert model.layers[0].residuals[0].norm.weight.eq(1).all()
+    assert model.layers[0].norm_1.weight.eq(1).all()
     assert Bert(30, SMALL, pooler=False).pooler is None
 
 
