@@ -34,7 +34,7 @@ def setup(seed: int = 0) -> int:
         except ValueError:
             raise ValueError(f"COURSE_SEED is {given!r}; expected a whole number such as 1.") from None
     os.environ.setdefault("ACCELERATE_USE_CPU", "true")
-    random.seed(seed)
+    random.seed(seed % 2**32)                               # it takes -1 for 1
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
     torch.set_num_threads(1)

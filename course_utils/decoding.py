@@ -1,6 +1,7 @@
 """From a trained model to words: decoding, and reading off what a model attended to.
 
-A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``.
+A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``; for
+a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
 """
 
 import math
@@ -89,26 +90,6 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5 + length) / 6) ** alpha
 
 
-def select(state, index: Tensor, axis: int | None = None):
-    """Rows ``index`` of a batch: the state of each sentence (or hypothesis) named there, in that order.
-
-    Args:
-        state: a tensor, or any nesting of tuples, lists and NamedTuples of tensors; what is not a tensor (a number,
-            ``None``) is the same for all rows and stays.
-        index: rows to take, ``(n,)``; a row may be taken several times or not at all.
-        axis: which axis is the batch. Default: the first, except in a tensor of three axes outside a NamedTuple,
-            which is a state ``(layers, B, d_model)`` of ``nn.GRU`` or ``nn.LSTM``. A cache of keys and values with
-            the batch first is a NamedTuple (or has four axes).
-    """
-    if isinstance(state, Tensor):
-        return state.index_select((1 if state.dim() == 3 else 0) if axis is None else axis, index)
-    if hasattr(state, "_fields"):
-        return type(state)(*(select(part, index, axis or 0) for part in state))
-    if isinstance(state, (tuple, list)):
-        return type(state)(select(part, index, axis) for part in state)
-    return state
-
-
 class _Beam(NamedTuple):
     """The ``K`` places of each beam after one more word; ``log_prob`` is -inf in a place that is empty."""
 
@@ -124,7 +105,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
     memory, state = model.encode(source.to(device))
     first = beam * torch.arange(n, device=device).unsqueeze(1)              # (B, 1): where a sentence's places begin
     rows = torch.arange(n, device=device).repeat_interleave(beam)
-    memory, state = select(memory, rows, axis=0), select(state, rows)       # every place its own copy: B * K rows
+    memory, state = model.reorder(memory, rows), model.reorder(state, rows)  # every place its own copy: B * K rows
     word = torch.full((n, beam), BOS, device=device)
     log_prob = torch.full((n, beam), -math.inf, device=device)
     log_prob[:, 0] = 0.0                                                    # one empty hypothesis to begin with
@@ -142,7 +123,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
         if not (alive & ~ended).any():
             return
         free = free - (alive & ended).sum(dim=1, keepdim=True)
-        state = select(state, (first + parent).flatten())
+        state = model.reorder(state, (first + parent).flatten())
 
 
 def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 0.6,
@@ -154,8 +135,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
     end. ``beam=1`` is :func:`greedy`. The defaults are those of Vaswani et al. 2017, section 6.1.
 
     Args:
-        model: with ``encode`` and ``decode`` as above (its state as in :func:`select`); set to evaluation mode for
-            the call.
+        model: with ``encode``, ``decode`` and ``reorder`` as above; set to evaluation mode for the call.
         source: ids ``(B, T_k)``.
         beam: how many hypotheses a sentence.
         alpha: strength of the :func:`length_penalty`; 0 ranks by log-probability.

@@ -286,20 +286,25 @@ def relative_shift(x: Tensor) -> Tensor:
     return F.pad(x, (1, 0)).reshape(*rest, K + 1, T)[..., 1:, :].reshape(x.shape)
 
 
-class RelativeAttention(MultiHeadAttention):
-    """Causal attention that knows distances, not places (Dai et al. 2019, section 3.3)."""
+class RelativeAttention(nn.Module):
+    """Causal attention that knows distances, not places (Dai et al. 2019, section 3.3).
+
+    ``heads`` are a `MultiHeadAttention`, of which the projections, `split` and `join` are used.
+    """
 
     def __init__(self, d_model: int, n_heads: int):
-        super().__init__(d_model, n_heads)
+        super().__init__()
+        self.heads = MultiHeadAttention(d_model, n_heads)
         self.W_r = nn.Linear(d_model, d_model, bias=False)
         self.u, self.v = (nn.Parameter(torch.zeros(n_heads, 1, d_model // n_heads)) for _ in range(2))
 
     def forward(self, x: Tensor, memory: Tensor) -> Tensor:
         """Queries from ``x (B, T, d_model)``, keys and values from ``memory (B, M, d_model)`` and ``x``."""
-        k, v = self.project_keys(torch.cat([memory, x], dim=1))             # (B, n_heads, K, d_k), K = M + T
+        heads = self.heads
+        k, v = heads.project_keys(torch.cat([memory, x], dim=1))            # (B, n_heads, K, d_k), K = M + T
         K = k.size(2)
-        r = self.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))        # distances K - 1, …, 0
-        q = self.split(self.W_q(x))
+        r = heads.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))       # distances K - 1, …, 0
+        q = heads.split(heads.W_q(x))                                       # (B, n_heads, T, d_k)
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
-        return self.W_o(self.join(weights @ v))
+        return heads.W_o(heads.join(weights @ v))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
 from .efficient import RelativeAttention, sdpa
-from .transformer import Config, FeedForward, Residual
+from .transformer import Config, FeedForward
 
 
 class _Layer(nn.Module):
@@ -21,14 +21,17 @@ class _Layer(nn.Module):
     def __init__(self, attention: nn.Module, config: Config):
         super().__init__()
         self.attention, self.feed_forward = attention, FeedForward(config)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+        self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        around, after = self.residuals
-        read = around.enter(x)
-        x = around.add(x, self.attention(read, *memory))
-        return after.add(x, self.feed_forward(after.enter(x))), read
+        if self.pre_norm:
+            read = self.norm_1(x)
+            x = x + self.dropout(self.attention(read, *memory))
+            return x + self.dropout(self.feed_forward(self.norm_2(x))), read
+        read, x = x, self.norm_1(x + self.dropout(self.attention(x, *memory)))
+        return self.norm_2(x + self.dropout(self.feed_forward(x))), read
 
 
 class _LanguageModel(nn.Module):
@@ -82,16 +85,18 @@ class TransformerXL(_LanguageModel):
         return self.logits(x), new
 
 
-class _Heads(MultiHeadAttention):
-    """Self-attention with any function of ``q, k, v`` in its middle."""
+class _Heads(nn.Module):
+    """Self-attention with any function of ``q, k, v`` in its middle; the projections are a `MultiHeadAttention`'s."""
 
     def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
-        super().__init__(config.d_model, config.n_heads)
+        super().__init__()
+        self.heads = MultiHeadAttention(config.d_model, config.n_heads)
         self.function = function
 
     def forward(self, x: Tensor) -> Tensor:
         """``(B, n, d_model)`` to the same shape."""
-        return self.W_o(self.join(self.function(self.split(self.W_q(x)), *self.project_keys(x))))
+        heads = self.heads
+        return heads.W_o(heads.join(self.function(heads.split(heads.W_q(x)), *heads.project_keys(x))))
 
 
 class CausalLM(_LanguageModel):

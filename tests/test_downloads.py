@@ -96,6 +96,7 @@ def server(case, monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
@@ -162,12 +163,11 @@ def test_no_network_names_what_is_embedded(case, server, folder):
     server.server_close()
     with pytest.raises(RuntimeError, match=f"Offline, {case.offline}") as caught:
         case.load(split="val")
-    assert "COURSE_DATA" in str(caught.value)
+    assert f"put the file into {folder}" in str(caught.value)
     assert list(folder.iterdir()) == []
 
 
 def test_files_that_are_there_are_checked(case, server, folder):
-    folder.mkdir()
     *good, wrong = case.files
     for name in good:
         (folder / name).write_bytes(case.files[name])
@@ -184,7 +184,36 @@ def test_wrong_names(folder):
         load_multi30k(split="dev")
     with pytest.raises(ValueError, match="no split 'dev'; expected one of train, val"):
         load_sst2("dev")
-    assert not folder.exists()
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("make", "what"), [(lambda path: path.write_text("a file"), "a file"),
+                                            (lambda path: None, "not there")])
+def test_course_data_must_name_a_folder(case, server, tmp_path, monkeypatch, make, what):
+    path = tmp_path / "typo" / "data"
+    path.parent.mkdir()
+    make(path)
+    monkeypatch.setenv("COURSE_DATA", str(path))
+    with pytest.raises(ValueError, match=f"COURSE_DATA is {path}, which is {what}; expected a folder. Make it, or"):
+        case.load(split="val")
+    assert server.asked == []
+    assert not path.is_dir()
+
+
+def test_course_data_may_begin_with_the_home_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("COURSE_DATA", "~")
+    assert download.data_folder() == tmp_path
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_told(case, server, folder, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(download.tempfile, "mkstemp", refuse)
+    with pytest.raises(RuntimeError, match=f"could not be downloaded .*Permission denied.*Offline, {case.offline}"):
+        case.load(split="val")
 
 
 def test_without_course_data_the_cache_folder_is_used(monkeypatch, tmp_path):

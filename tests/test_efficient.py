@@ -424,8 +424,9 @@ def test_relative_attention_by_its_formula():
     attention = with_random_numbers(RelativeAttention(8, 2))
     x, memory = torch.randn(1, 3, 8).double(), torch.randn(1, 2, 8).double()
     seen = torch.cat([memory, x], dim=1)
-    q, k, v = (attention.split(W(y)) for W, y in ((attention.W_q, x), (attention.W_k, seen), (attention.W_v, seen)))
-    r = attention.split(attention.W_r(sinusoidal(5, 8).double()[None]))    # r[distance]
+    heads = attention.heads
+    q, k, v = (heads.split(W(y)) for W, y in ((heads.W_q, x), (heads.W_k, seen), (heads.W_v, seen)))
+    r = heads.split(attention.W_r(sinusoidal(5, 8).double()[None]))        # r[distance]
     scores = torch.full((1, 2, 3, 5), -torch.inf).double()
     for h in range(2):
         for i in range(3):
@@ -433,8 +434,13 @@ def test_relative_attention_by_its_formula():
                 content = (q[0, h, i] + attention.u[h, 0]) @ k[0, h, j]
                 place = (q[0, h, i] + attention.v[h, 0]) @ r[0, h, 2 + i - j]
                 scores[0, h, i, j] = (content + place) / 2                 # sqrt(d_k) = 2
-    right = attention.W_o(attention.join(scores.softmax(-1) @ v))
+    right = heads.W_o(heads.join(scores.softmax(-1) @ v))
     assert_close(attention(x, memory), right)
+
+
+def test_relative_attention_offers_no_ordinary_attention():
+    """It has heads and is none: called by another name it must not attend without distances."""
+    assert not hasattr(RelativeAttention(8, 2), "attend")
 
 
 # --- bad input -----------------------------------------------------------------------------------------------

@@ -1148,12 +1148,11 @@ def test_smoothed_targets_are_those_of_the_librarys_loss():
 def test_the_encoder_layer_is_the_courses(pre_norm):
     torch.manual_seed(0)
     layer = EncoderLayer(Config(d_model=8, n_heads=2, d_ff=16, pre_norm=pre_norm))
-    for residual in layer.residuals:
-        nn.init.normal_(residual.norm.weight)
-    norm_1, norm_2 = (residual.norm for residual in layer.residuals)
+    for norm in (layer.norm_1, layer.norm_2):
+        nn.init.normal_(norm.weight)
     x = torch.randn(2, 5, 8)
-    mine = REFERENCE["encoder_layer"](x, lambda x: layer.self_attention(x)[0], layer.feed_forward, norm_1, norm_2,
-                                      pre_norm)
+    mine = REFERENCE["encoder_layer"](x, lambda x: layer.self_attention(x)[0], layer.feed_forward, layer.norm_1,
+                                      layer.norm_2, pre_norm)
     torch.testing.assert_close(mine, layer(x)[0])
 
 

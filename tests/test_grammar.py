@@ -547,3 +547,14 @@ def test_inverted_phrases_are_those_whose_links_cross(sample):
             assert len(phrase) >= 2
             assert list(columns) == sorted(columns, reverse=True)
             assert phrase <= set(pair.links)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: corpus(-1), "n is -1; expected at least 0"),
+    (lambda: corpus(2, seed=-1), "seed is -1; expected at least 0"),
+    (lambda: train_test(1, 1, seed=-2), "seed is -2"), (lambda: train_test(-3, 1), "n is -3"),
+    (lambda: train_test(1, -3), "n is -3")])
+def test_nothing_is_made_of_a_number_below_zero(call, message):
+    """Random(-1) would make what Random(1) makes."""
+    with pytest.raises(ValueError, match=message):
+        call()

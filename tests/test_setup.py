@@ -38,6 +38,11 @@ def test_every_generator_follows_the_seed():
         assert a != b
 
 
+def test_a_seed_below_zero_is_a_seed_of_its_own():
+    for a, b in zip(numbers(-1), numbers(1), strict=True):
+        assert a != b
+
+
 def test_without_an_argument_the_seed_is_zero():
     assert setup() == 0
     drawn = torch.rand(1).item()

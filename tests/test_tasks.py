@@ -199,3 +199,11 @@ def test_each_sentence_has_the_word_once_and_no_other_sentence_is_the_same(word)
     for text in first + second:
         assert re.findall(r"\w+", text.lower()).count(word) == 1, text
         assert re.fullmatch(r"[A-Z].*[.?]", text), text
+
+
+@pytest.mark.parametrize("make", [sentence_pairs, span_questions, tagged_sentences])
+def test_numbers_below_zero_are_refused(make):
+    with pytest.raises(ValueError, match="n is -1; expected at least 0"):
+        make(-1)
+    with pytest.raises(ValueError, match="seed is -1; expected at least 0"):
+        make(1, seed=-1)

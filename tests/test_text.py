@@ -75,6 +75,23 @@ def test_decoding_stops_at_the_end_symbol():
     assert vocab.decode([EOS, 4]) == []
 
 
+@pytest.mark.parametrize("i", [-1, 10, 10_000])
+def test_an_id_that_is_no_words_is_refused(i):
+    with pytest.raises(IndexError, match=f"id {i} is not in this vocabulary; expected 0 to 9"):
+        Vocab(SENTENCES).decode([4, i])
+    with pytest.raises(TypeError):
+        Vocab(SENTENCES).decode([4.7])
+
+
+@pytest.mark.parametrize("call", [
+    lambda vocab: Vocab(["the cat saw the dog ."]), lambda vocab: Vocab("the cat"),
+    lambda vocab: vocab.encode("the cat"), lambda vocab: encode_pairs([("the cat", ["le"])], vocab, vocab),
+    lambda vocab: encode_pairs([(["the"], "le chat")], vocab, vocab)])
+def test_one_string_is_not_a_list_of_words(call):
+    with pytest.raises(TypeError, match="given as one string, '.*expected a list of words, e.g. sentence.split"):
+        call(Vocab(SENTENCES))
+
+
 # --- batches -------------------------------------------------------------------------------------------------------
 
 def test_a_batch_ends_sources_starts_and_ends_targets_and_pads_both():

@@ -1,5 +1,6 @@
 """One training loop: what it learns, what it records and how it stops."""
 
+import math
 from functools import partial
 
 import pytest
@@ -323,16 +324,30 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
         return (value * bad if len(calls) == 3 else value), n
 
     model = make_line()
-    with pytest.raises(FloatingPointError, match=rf"the loss is {bad} at step 2; try a learning rate below 0.01"):
+    with pytest.raises(FloatingPointError, match=rf"the loss is {bad} at step 2; .* learning rate below 0.01"):
         fit(model, POINTS, steps=5, loss=loss, lr=0.01)
     assert model.weight.isfinite().all(), "the bad step was taken"
     assert not model.training
 
 
-@pytest.mark.parametrize("steps", [0, -1])
-def test_no_steps_are_refused(steps):
-    with pytest.raises(ValueError, match=f"steps={steps}; expected at least 1"):
-        fit(make_line(), POINTS, steps=steps, loss=line_loss)
+@pytest.mark.parametrize(("wrong", "message"), [
+    ({"steps": 0}, "steps=0; expected a whole number, at least 1"), ({"steps": -1}, "steps=-1; expected"),
+    ({"steps": 2.5}, r"steps=2\.5; expected a whole number"),
+    ({"lr": math.nan}, "lr=nan; expected a finite number above"),
+    ({"lr": -0.1}, r"lr=-0\.1; expected"),
+    ({"lr": math.inf}, "lr=inf; expected"), ({"lr": 0.0}, r"lr=0\.0; expected")])
+def test_a_budget_or_a_rate_that_is_none_is_refused_and_the_weights_stay(wrong, message):
+    model = make_line()
+    before = model.weight.detach().clone()
+    with pytest.raises(ValueError, match=message):
+        fit(model, POINTS, **{"steps": 3, "loss": line_loss, **wrong})
+    assert torch.equal(model.weight, before)
+
+
+@pytest.mark.parametrize("model", [nn.Identity(), nn.Linear(1, 1).requires_grad_(False)])
+def test_a_model_with_nothing_to_train_is_refused(model):
+    with pytest.raises(ValueError, match=f"the model .{type(model).__name__}. has no parameters that can be trained"):
+        fit(model, POINTS, steps=3, loss=line_loss)
 
 
 def test_a_gradient_that_is_no_number_stops_the_run_before_the_step():

@@ -23,7 +23,6 @@ from course_utils.transformer import (
     DecoderLayer,
     Encoder,
     EncoderLayer,
-    Residual,
     Transformer,
 )
 
@@ -84,8 +83,8 @@ def torch_layer(ours, config):
     if isinstance(ours, DecoderLayer):
         twin.multihead_attn = torch_twin(ours.cross_attention)
     twin.linear1, _, twin.linear2 = copy.deepcopy(ours.feed_forward)
-    for i, residual in enumerate(ours.residuals, start=1):
-        getattr(twin, f"norm{i}").load_state_dict(residual.norm.state_dict())       # its own eps
+    for i in range(1, 3 + isinstance(ours, DecoderLayer)):
+        getattr(twin, f"norm{i}").load_state_dict(getattr(ours, f"norm_{i}").state_dict())      # its own eps
     return twin.train(ours.training)
 
 
@@ -142,7 +141,7 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
     x, top = vectors(T_Q).requires_grad_(), vectors(T_K, seed=1).requires_grad_()
     mask = padding_mask(T_K) if padded else None
     memory = Cache(*ours.cross_attention.project_keys(top))
-    output, (own, cross), cache = ours(x, memory, mask, empty_cache(), need_own=need_weights, need_cross=need_weights)
+    output, (own, cross), cache = ours(x, memory, mask, empty_cache(), need_self=need_weights, need_cross=need_weights)
     expected = torch_layer(ours, config)(x, top, tgt_mask=~causal_mask(T_Q),
                                          memory_key_padding_mask=~mask.squeeze(1) if padded else None)
     assert_close(output, expected, atol=1e-5, rtol=0)
@@ -202,21 +201,19 @@ def test_what_a_sublayer_adds_is_dropped_and_what_goes_around_it_is_not():
     x = vectors(T_K)
     for pre_norm in (True, False):
         config = replace(SMALL, pre_norm=pre_norm, dropout=1.0)
-        residual = Residual(config)
-        assert_close(residual.add(x, vectors(T_K, seed=1)), x if pre_norm else residual.norm(x))
         for layer in (EncoderLayer(config), DecoderLayer(config)):
             rest = (None,) if isinstance(layer, EncoderLayer) else (empty_cache()._replace(
                 k=vectors(4).unflatten(-1, (4, 4)), v=vectors(4).unflatten(-1, (4, 4))), None, empty_cache())
             expected = x
-            for r in layer.residuals:
-                expected = expected if pre_norm else r.norm(expected)
+            for norm in (module for name, module in layer.named_children() if name.startswith("norm_")):
+                expected = expected if pre_norm else norm(expected)
             assert_close(layer(x, *rest)[0], expected)
 
 
 def test_the_dropout_of_the_config_is_everywhere():
-    """On the weights of three attentions, after five sublayers, and on the embeddings."""
+    """On the weights of three attentions, after the sublayers of two layers, and on the embeddings."""
     shares = [module.p for module in make_model(dropout=0.3).modules() if isinstance(module, nn.Dropout)]
-    assert shares == [0.3] * (SMALL.n_layers * (3 + 5) + 1)
+    assert shares == [0.3] * (SMALL.n_layers * (3 + 2) + 1)
 
 
 def test_embeddings_are_dropped_and_dropout_rests_in_evaluation():

@@ -139,6 +139,16 @@ def test_pairs_must_be_complete(seconds):
         trained().batch(["a", "b"], seconds)
 
 
+def test_an_id_that_is_no_pieces_is_refused():
+    with pytest.raises(IndexError, match="id -1 is not in this vocabulary; expected 0 to 4"):
+        WordPiece(SPECIALS).decode([-1])
+
+
+def test_one_string_is_not_a_list_of_texts():
+    with pytest.raises(TypeError, match="texts is one string, 'a text'; expected a list of texts"):
+        train("a text", 100)
+
+
 def test_decode_joins_pieces():
     tokenizer = trained(30)
     ids, _ = tokenizer.encode("Lowest wider!", "new")

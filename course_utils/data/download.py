@@ -4,6 +4,7 @@ import hashlib
 import os
 import sys
 import tempfile
+from functools import lru_cache
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -28,29 +29,47 @@ def read(name: str, base_url: str, sha256: str, offline: str) -> bytes:
         offline: what to use without a network; the last words of the error.
 
     Raises:
-        ValueError: when the file in the folder is not the published one.
+        ValueError: when the file in the folder is not the published one, or ``COURSE_DATA`` names no folder.
         RuntimeError: when the download fails; nothing is left behind.
     """
     path = data_folder() / name
     if not path.exists():
         download(path, base_url, sha256, offline)
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
+    check(path, sha256, "Delete it and try again.")
+    return path.read_bytes()
+
+
+def check(path: Path, sha256: str, advice: str) -> None:
+    """Refuse a file that is not the published one (ValueError). It is read once a process, until it changes."""
+    state = path.stat()
+    found = _sum(path, state.st_mtime_ns, state.st_size)
     if found != sha256:
-        raise ValueError(f"{path} has the sha256 sum {found}; expected {sha256}. Delete it and try again.")
-    return content
+        raise ValueError(f"{path} has the sha256 sum {found}; expected {sha256}. {advice}")
+
+
+@lru_cache
+def _sum(path: Path, _modified: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def data_folder() -> Path:
-    """The folder of the files: ``COURSE_DATA`` if it is set, the user's cache folder otherwise."""
-    return Path(os.environ.get("COURSE_DATA") or user_cache_dir("attention-course"))
+    """The folder of the files: ``COURSE_DATA`` if it is set, which must be there; else the user's cache folder."""
+    given = os.environ.get("COURSE_DATA")
+    folder = Path(given).expanduser() if given else Path(user_cache_dir("attention-course"))
+    if given and not folder.is_dir():
+        what = "a file" if folder.exists() else "not there"
+        raise ValueError(f"COURSE_DATA is {given}, which is {what}; expected a folder. Make it, or correct or unset "
+                         "COURSE_DATA (unset, downloads go to the user's cache folder).")
+    return folder
 
 
 def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
     """Fetch a file to a temporary neighbour, check it, and only then give it its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
+    temporary = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             found = fetch(base_url + path.name, file)
         if found != sha256:
@@ -61,10 +80,11 @@ def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
             error.close()
         raise RuntimeError(
             f"{path.name} could not be downloaded from {base_url}: {error}. Try again with a network, or put the file "
-            f"into a folder and set COURSE_DATA to it. Offline, {offline}."
+            f"into {path.parent}. Offline, {offline}."
         ) from error
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def fetch(url: str, file) -> str:

@@ -14,6 +14,7 @@ Contraction and elision come last, over the whole French sentence (``contract``,
 
 import sys
 from collections.abc import Iterable, Sequence
+from operator import index
 from random import Random
 from typing import Any, NamedTuple
 
@@ -110,6 +111,14 @@ class NounPhrase(NamedTuple):
     french: Tokens
     form: str
     kinds: tuple[str, ...]
+
+
+def seeded(n: int, seed: int) -> Random:
+    """Random decisions for ``n`` examples; n or seed below 0 is a ValueError (``Random(-1)`` is ``Random(1)``)."""
+    for name, number in (("n", n), ("seed", seed)):
+        if index(number) < 0:
+            raise ValueError(f"{name} is {number}; expected at least 0.")
+    return Random(seed)
 
 
 class Grammar:
@@ -527,8 +536,8 @@ def corpus(n: int, seed: int = 0, lexicon: str = "mini", min_len: int = 4, max_l
     """``n`` sentence pairs, no source sentence twice. The same arguments give the same pairs everywhere.
 
     Args:
-        n: number of pairs.
-        seed: of the random decisions.
+        n: number of pairs, at least 0.
+        seed: of the random decisions, at least 0.
         lexicon: ``"mini"`` (about 70 dictionary words, learnt fast) or ``"full"`` (about 200).
         min_len: fewest English tokens, at least 4; the full stop counts.
         max_len: most English tokens, up to 40. The French side has at most ``max_len + 10``.
@@ -544,7 +553,7 @@ def corpus(n: int, seed: int = 0, lexicon: str = "mini", min_len: int = 4, max_l
     if lengths not in ("natural", "uniform"):
         raise ValueError(f"lengths={lengths!r}; expected 'natural' or 'uniform'.")
     buckets = [(max(low, min_len), min(high, max_len)) for low, high in BUCKETS if low <= max_len and high >= min_len]
-    grammar = Grammar(load_lexicon(lexicon), Random(seed))
+    grammar = Grammar(load_lexicon(lexicon), seeded(n, seed))
     seen = {EXAMPLE.source, *(pair.source for pair in exclude)}
     pairs = []
     for i in tqdm(range(n), desc="sentence pairs", delay=2, leave=False, file=sys.stdout):
@@ -575,5 +584,6 @@ def train_test(n_train: int, n_test: int, seed: int = 0, lexicon: str = "mini", 
     No test sentence is a training sentence. If ``n_test`` is no multiple of the number of buckets, the first buckets
     hold one pair more. Arguments and errors as in :func:`corpus`.
     """
+    seeded(n_train, seed)
     test = corpus(n_test, 2 * seed + 1, lexicon, min_len, max_len, "uniform")
     return corpus(n_train, 2 * seed, lexicon, min_len, max_len, exclude=test), test

@@ -9,6 +9,8 @@ from random import Random
 from string import Formatter
 from typing import NamedTuple
 
+from .grammar import seeded
+
 TAGS = ("O", "PER", "LOC", "ORG", "DATE")
 """Of `tagged_sentences`: no name, a person, a place, an organisation, a date."""
 
@@ -89,7 +91,7 @@ def sentence_pairs(n: int, seed: int = 0, unseen_names: bool = False,
 
     *Names* are the people and the things: that a sheep is an animal is never said.
     """
-    rng, pairs = Random(seed), []
+    rng, pairs = seeded(n, seed), []
     for _ in range(n):
         category = rng.choice(list(CATEGORIES))
         words = {"who": rng.choice(choices(WHO, unseen_names)), "category": category,
@@ -181,7 +183,7 @@ def span_questions(n: int, seed: int = 0, unseen_names: bool = False,
 
     Some passages tell of somebody else, too, and some have a sentence that answers nothing.
     """
-    rng, questions = Random(seed), []
+    rng, questions = seeded(n, seed), []
     while len(questions) < n:
         voice = FIRST_PERSON if rng.random() < 0.4 else THIRD
         words = _somebody(rng, unseen_names)
@@ -247,7 +249,7 @@ SENTENCES = (
 def tagged_sentences(n: int, seed: int = 0, unseen_names: bool = False,
                      unseen_templates: bool = False) -> list[TaggedSentence]:
     """``n`` sentences; half of the people and places have a name that can be both, and months are people's names."""
-    rng, sentences = Random(seed), []
+    rng, sentences = seeded(n, seed), []
     for _ in range(n):
         words, tags, ambiguous = [], [], []
         for word in rng.choice(choices(SENTENCES, unseen_templates)).split():

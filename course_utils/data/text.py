@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import index
 from typing import NamedTuple
 
 import torch
@@ -13,12 +14,31 @@ PAD, BOS, EOS, UNK = range(4)
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
+def words_of(sentence: Sequence[str]) -> Sequence[str]:
+    """The sentence, if it is a list of words; one string, whose letters would pass for words, is a TypeError."""
+    if isinstance(sentence, str):
+        raise TypeError(f"a sentence was given as one string, {sentence!r:.60}; expected a list of words, "
+                        "e.g. sentence.split().")
+    return sentence
+
+
+def look_up(words: Sequence[str], i: int) -> str:
+    """The word with a number; below 0 or beyond the last is an IndexError, another type than int a TypeError."""
+    i = index(i)
+    if not 0 <= i < len(words):
+        raise IndexError(f"id {i} is not in this vocabulary; expected 0 to {len(words) - 1}.")
+    return words[i]
+
+
 class Vocab:
     """Words and their numbers. Ids 0-3 are padding, start, end and unknown."""
 
     def __init__(self, sentences: Iterable[Sequence[str]], min_count: int = 1):
-        """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first."""
-        counts = Counter(word for sentence in sentences for word in sentence)
+        """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first.
+
+        A sentence is a list of words; one string is a ``TypeError``.
+        """
+        counts = Counter(word for sentence in sentences for word in words_of(sentence))
         kept = [word for word, count in counts.most_common() if count >= min_count and word not in SPECIALS]
         self.words = [*SPECIALS, *kept]
         self.ids = {word: i for i, word in enumerate(self.words)}
@@ -28,16 +48,17 @@ class Vocab:
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """Ids of the words, ``<unk>`` for those not known. No start or end symbol is added."""
-        return [self.ids.get(word, UNK) for word in words]
+        return [self.ids.get(word, UNK) for word in words_of(words)]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Words up to the end symbol; padding and start symbols are left out."""
+        """Words up to the end symbol; padding and start symbols are left out. Errors as of `look_up`."""
         words = []
-        for i in map(int, ids):
-            if i == EOS:
+        for i in ids:
+            word = look_up(self.words, i)
+            if word == SPECIALS[EOS]:
                 break
-            if i not in (PAD, BOS):
-                words.append(self.words[i])
+            if word not in (SPECIALS[PAD], SPECIALS[BOS]):
+                words.append(word)
         return words
 
 

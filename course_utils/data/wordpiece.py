@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from .text import look_up
+
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MAX_LETTERS = 100
 """Longer words are ``[UNK]``, as in BERT."""
@@ -124,8 +126,8 @@ class WordPiece:
                        pad_sequence(segments, batch_first=True))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The pieces, joined to words; special pieces are left out."""
-        pieces = (self.vocab[int(i)] for i in ids)
+        """The pieces, joined to words; special pieces are left out. Errors as of `look_up`."""
+        pieces = (look_up(self.vocab, i) for i in ids)
         return " ".join(piece for piece in pieces if piece not in SPECIALS).replace(" ##", "")
 
     @classmethod
@@ -159,8 +161,11 @@ def train(texts: Iterable[str], size: int, lowercase: bool = True) -> WordPiece:
         lowercase: see `split_words`.
 
     Raises:
+        TypeError: if the texts are one string.
         ValueError: if the size does not hold the letters.
     """
+    if isinstance(texts, str):
+        raise TypeError(f"texts is one string, {texts!r:.60}; expected a list of texts, such as [text].")
     counts = Counter(word for text in texts for word in split_words(text, lowercase))
     letters = sorted(set().union(*counts))
     vocab = dict.fromkeys([*SPECIALS, *letters, *("##" + letter for letter in letters)])
