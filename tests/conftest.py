@@ -157,7 +157,9 @@ def jupyter(tmp_path_factory):
         else:
             pytest.fail(f"the Jupyter server did not answer:\n{(home / 'log').read_text()[-2000:]}")
         assert server.poll() is None, (home / "log").read_text()[-2000:]
-        yield address, folder, NotebookNotary(data_dir=str(home / "DATA_DIR"))
+        notary = NotebookNotary(data_dir=str(home / "DATA_DIR"))
+        yield address, folder, notary
+        notary.store.close()
     finally:
         server.terminate()
         try:

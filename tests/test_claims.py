@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, seeds, table
+from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, ledger, seeds, table
 from course_utils.claims.seeds import Trial
 from course_utils.claims.stored import Stored
 
@@ -121,8 +121,8 @@ def test_a_claim_that_holds_shows_a_card(shown):
         "  measured:  with: 93.5; share: 96%; how: by hand", "  rival:     no attention: the same steps",
         "  condition: holds when “with” ≥ 80 and “share” > 50%",
         "  verdict:   holds (experiment; not yet tried at other seeds)"]
-    for words in ("✓ holds", "holds when <i>with</i> ≥ 80 and <i>share</i> &gt; 50%", "no attention: the same steps",
-                  "experiment · not yet tried at other seeds"):
+    for words in ("✓<span> holds</span>", "holds when <i>with</i> ≥ 80 and <i>share</i> &gt; 50%",
+                  "no attention: the same steps", ">experiment · not yet tried at other seeds<"):
         assert words in bundle["text/html"]
     assert "<script" not in bundle["text/html"]
     record = json.loads(json.dumps(bundle[MIME], allow_nan=False))
@@ -188,7 +188,7 @@ def test_a_surprise_raises_after_the_card(shown, monkeypatch, holds, expected, v
 def test_an_honest_negative_result_is_a_row(shown):
     claim(**{**ROW, "holds": '"with" < 80'}, expected=False)
     assert shown[0][MIME]["verdict"] == "does not hold at this scale"
-    assert "– does not hold at this scale" in shown[0]["text/html"]
+    assert "–<span> does not hold at this scale</span>" in shown[0]["text/html"]
 
 
 def test_a_stored_measurement_is_marked(shown):
@@ -232,9 +232,9 @@ def test_the_card_says_at_how_many_seeds(shown, trials, words, short):
     claim(**ROW)
     assert f"holds (experiment; {words})" in shown[0]["text/plain"]
     assert f"experiment · {words}<" in shown[0]["text/html"]
-    ledger = table([shown[0][MIME]])
-    assert f"| {words} |" in str(ledger)
-    assert f"<td>{short}</td>" in ledger._repr_html_()
+    rows = table([shown[0][MIME]])
+    assert f"| {words} |" in str(rows)
+    assert f"<td>{short}</td>" in rows._repr_html_()
     assert seeds.read().get(ROW["id"], seeds.Tried("")).seeds == trials
 
 
@@ -284,11 +284,23 @@ def test_collect_says_what_is_wrong(shown, tmp_path):
         collect([one, two])
     with pytest.raises(ValueError, match=r"04_c.ipynb shows no claim. Execute it \(course run 04\)"):
         collect([notebook(tmp_path / "04_c.ipynb", [])])
-    with pytest.raises(ValueError, match="no notebook to read claims from"):
+    with pytest.raises(ValueError, match="no notebook to read claims from: the list of paths is empty"):
         collect([])
     old = {name: value for name, value in shown[0][MIME].items() if name not in ("condition", "kind")}
     with pytest.raises(ValueError, match=r"claim '02.bleu-by-length' was saved without condition, kind.*course run 02"):
         collect([notebook(tmp_path / "02_d.ipynb", [{MIME: old}])])
+
+
+def test_the_ledger_of_the_course_does_not_depend_on_the_folder(shown, tmp_path, monkeypatch):
+    claim(**ROW)
+    monkeypatch.setattr(ledger, "LESSONS", tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    with pytest.raises(ValueError, match=f"no notebook to read claims from: in {tmp_path} there is no lesson"):
+        collect()
+    seeds.add(ROW["id"], ROW["holds"], {0: trial(True), 1: trial(False)})
+    notebook(tmp_path / "02_a.ipynb", shown)
+    [row] = collect()
+    assert (row["notebook"], row["tried"], row["failed_at"]) == ("02_a.ipynb", "held at 1 of 2 seeds (not at 1)", [1])
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"cells": [1]}', '{"cells": [{"outputs": [{"data": 3}]}]}'])
@@ -306,16 +318,16 @@ def test_a_failed_claim_is_collected_too(shown, tmp_path):
 
 def test_table(shown, tmp_path):
     claim(**{**ROW, "says": "a | b < c"})
-    ledger = table(collect([notebook(tmp_path / "02.ipynb", shown)]))
-    assert str(ledger).splitlines() == [
+    rows = table(collect([notebook(tmp_path / "02.ipynb", shown)]))
+    assert str(rows).splitlines() == [
         "| claim | source | published | measured here | holds when | seeds | verdict |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| 02.bleu-by-length (experiment): a \\| b < c | Bahdanau et al. 2015, fig. 2 | 26.8 | "
         "with: 93.5; share: 96%; how: by hand | “with” ≥ 80 and “share” > 50% | not yet tried at other seeds | holds |"]
-    html = ledger._repr_html_()
+    html = rows._repr_html_()
     assert "a | b &lt; c" in html
     assert html.count("<tr") == 2
-    assert "✓ holds" in html
+    assert "✓<span> holds</span>" in html
 
 
 def test_in_a_real_kernel(tmp_path):

@@ -183,13 +183,13 @@ def columns(card: Claim) -> str:
 
 
 def conclusion(card: Claim) -> str:
-    """The lower part of a card: verdict, condition, rival, seeds."""
+    """The lower part of a card: condition, rival, verdict, kind, seeds."""
     words = condition.in_words(card.condition, card.shown, lambda label: f"<i>{escape(label)}</i>", escape)
     rival = f"<div>rival: {escape(card.rival)}</div>" if card.rival else ""
-    facts = " · ".join(map(escape, filter(None, [card.kind, card.tried])))
     stored = f"<div>▣ {escape(card.stored)}</div>" if card.stored else ""
-    return (f'<div>{badge(card)} holds when {words}</div>'
-            f'<div style="font-size:.85em;margin-top:.3em">{rival}<div>{facts}</div>{stored}</div>')
+    facts = " · ".join(map(escape, filter(None, [card.kind, card.tried])))
+    return (f'<div>holds when {words}</div><div style="font-size:.85em;margin:.3em 0">{rival}{stored}</div>'
+            f'<div>{badge(card, card.verdict)} <span style="font-size:.85em">{facts}</span></div>')
 
 
 def colour(card: Claim) -> str:
@@ -199,11 +199,11 @@ def colour(card: Claim) -> str:
     return GOOD if card.holds else MUTED
 
 
-def badge(card: Claim) -> str:
-    """The verdict in white on its colour, on one line."""
+def badge(card: Claim, words: str) -> str:
+    """A mark and the verdict in white on its colour, on one line."""
     mark = {GOOD: "✓", MUTED: "–", BAD: "✗"}[colour(card)]
     return (f'<span style="background:{colour(card)};color:#FFFFFF;display:inline-block;padding:.1em .5em;'
-            f'border-radius:.3em;white-space:nowrap">{mark} {escape(card.verdict)}</span>')
+            f'border-radius:.3em;white-space:nowrap">{mark}<span> {escape(words)}</span></span>')
 
 
 def _column(head: str, body: str) -> str:
@@ -216,8 +216,7 @@ def _list(values: Mapping[str, str]) -> str:
     """Label on the left, value on the right; a value that finds no room beside its label stands below it."""
     rows = ""
     for label, value in values.items():
-        label = f'<dt style="{_BARE};font-weight:normal">{escape(label)}</dt>' if label else ""
-        right = "margin-left:auto;text-align:right" if label else ""
+        label = f'<dt style="{_BARE};font-weight:normal;flex:1 1 9em">{escape(label)}</dt>' if label else ""
         rows += ('<div style="display:flex;flex-wrap:wrap;column-gap:1em;margin:0 0 .1em">'
-                 f'{label}<dd style="{_BARE};font-weight:bold;{right}">{escape(value)}</dd></div>')
+                 f'{label}<dd style="{_BARE};font-weight:bold">{escape(value)}</dd></div>')
     return f'<dl style="{_BARE}">{rows}</dl>'

@@ -7,33 +7,38 @@ from pathlib import Path
 
 from . import condition, seeds
 from .card import MIME, Claim, badge, columns, conclusion, plain
+from .stored import EXPERIMENTS
 
 HERE = Path(__file__).parent
+LESSONS = EXPERIMENTS.parent / "notebooks"
 
 
-def collect(paths: Iterable[str | Path]) -> list[dict]:
+def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
     """Read the claims back from executed notebooks.
 
     Args:
-        paths: ``.ipynb`` files, in the order of the ledger.
+        paths: ``.ipynb`` files, in the order of the ledger; default: the course's lessons, as they are saved.
 
     Returns:
-        One dict per claim: its record (see `Claim`), ``tried`` (at how many seeds it held), and ``notebook`` (the
-        file's name).
+        One dict per claim: its record (see `Claim`), ``tried`` (at how many seeds it held, in words), ``failed_at``
+        (the seeds at which it did not come out as expected), and ``notebook`` (the file's name).
 
     Raises:
         ValueError: if there is no notebook, one is broken or shows no claim, a condition compares what its claim did
             not measure, or an id occurs twice.
     """
     rows: list[dict] = []
-    for path in map(Path, paths):
+    for path in map(Path, sorted(LESSONS.glob("0[1-8]_*.ipynb")) if paths is None else paths):
         found = [Claim.from_record(record) for record in _records(path)]
         for card in found:
             condition.check(card.condition, card.measured, card.shown)
-        rows += [{**card.record(), "tried": card.tried, "notebook": path.name} for card in found]
+            tried = seeds.tried(card.id, card.condition)
+            rows.append({**card.record(), "tried": card.tried, "failed_at": tried.failed(card.expected),
+                         "notebook": path.name})
     if not rows:
-        raise ValueError(f"no notebook to read claims from; this is the folder {Path.cwd().name}. Give the lessons' "
-                         "files, or open the notebook in its own folder, notebooks/.")
+        where = f"in {LESSONS} there is no lesson" if paths is None else "the list of paths is empty"
+        raise ValueError(f"no notebook to read claims from: {where}. Give the lessons' files, such as "
+                         "notebooks/02_bahdanau_attention.ipynb.")
     first: dict[str, str] = {}
     for row in rows:
         if row["id"] in first:
@@ -95,8 +100,9 @@ def table(rows: Iterable[Mapping]) -> Table:
 def _row(card: Claim) -> str:
     """A line of the table; unfolded, it shows the whole card."""
     tried = seeds.tried(card.id, card.condition)
-    verdicts = [card.verdict] + ["not at every seed"] * (not tried.always(card.expected))
+    verdicts = [card.verdict] + ["not at every seed"] * (bool(tried.failed(card.expected)))
     return (f'<tr data-lesson="{card.id[:2]}" data-kind="{card.kind}" data-verdict="{escape("; ".join(verdicts))}">'
-            f"<td>{badge(card)}</td><td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
+            f"<td>{badge(card, 'holds' if card.holds else 'does not hold')}</td>"
+            f"<td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
             f"{columns(card)}{conclusion(card)}</details></td>"
             f"<td>{card.kind}</td><td>{tried.short}</td></tr>")

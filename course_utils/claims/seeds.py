@@ -49,9 +49,9 @@ class Tried:
         """``4 of 5``; empty if it was not tried."""
         return f"{sum(trial.holds for trial in self.seeds.values())} of {len(self.seeds)}" if self.seeds else ""
 
-    def always(self, expected: bool) -> bool:
-        """Whether it came out as expected at all seeds."""
-        return all(trial.holds == expected and not trial.stopped for trial in self.seeds.values())
+    def failed(self, expected: bool) -> list[int]:
+        """The seeds at which it did not come out as expected, or was not reached."""
+        return [seed for seed, trial in sorted(self.seeds.items()) if trial.holds != expected or trial.stopped]
 
 
 def _list(seeds: list[int]) -> str:
