@@ -6,11 +6,33 @@ more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+class AttentionRecord(NamedTuple):
+    """What a model attended to, and between which words: one object from the model to the picture.
+
+    `decoding.attention_records` makes it; ``AttentionView(record)``, ``attention_heatmap(record)``,
+    `metrics.hard_alignment` and `metrics.alignment_error_rate` take it.
+    """
+
+    weights: Tensor
+    """``(…, T_q, T_k)``; of a Transformer with layers and heads in front."""
+    rows: list[str]
+    """The ``T_q`` words that were written."""
+    columns: list[str]
+    """The ``T_k`` words that were read, with ``<eos>`` where the model read one."""
+    alignment: Collection[tuple[int, int]] = ()
+    """True links ``(row, column)``, if they are known."""
+
+    def with_weights(self, weights: Tensor) -> "AttentionRecord":
+        """The same words with other weights, such as those of one head: ``it.with_weights(it.weights[1, 0])``."""
+        return self._replace(weights=weights)
 
 
 def at_least(least: int, **sizes: int) -> None:

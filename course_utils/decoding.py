@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .data.text import BOS, EOS, Vocab, collate, encode_pairs
+from .attention import AttentionRecord
+from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -366,24 +367,24 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     return translations
 
 
-def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, target_vocab: Vocab,
-                       batch_size: int = 100) -> list[Tensor]:
+def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, target_vocab: Vocab,
+                      batch_size: int = 100) -> list[AttentionRecord]:
     """What the model looks at while it is made to write the reference (*forced* decoding).
 
     Args:
         model: a model with attention.
-        pairs: sentence pairs (first two fields: source and target tokens).
+        pairs: sentence pairs (first two fields: source and target tokens); their ``links`` are the true alignment.
         source_vocab, target_vocab: their vocabularies.
         batch_size: sentences at a time.
 
     Returns:
-        For each pair the weights ``(…, len(target), len(source) + 1)``, for a Transformer the cross-attention's with
-        layers and heads in front; the last column is the end symbol of the source.
+        A record for each pair: weights ``(…, len(target), len(source) + 1)``, for a Transformer the cross-attention's
+        with layers and heads in front; rows are the target, columns the source and ``<eos>``.
 
     Raises:
         ValueError: if the model has no attention.
     """
-    matrices: list[Tensor] = [torch.empty(0)] * len(pairs)
+    records: dict[int, AttentionRecord] = {}
     for chosen in by_length([source for source, *_ in pairs], batch_size):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
@@ -391,5 +392,7 @@ def attention_matrices(model: nn.Module, pairs: Sequence, source_vocab: Vocab, t
         if weights is None:
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
-            matrices[i] = matrix[..., :len(pairs[i][1]), :len(pairs[i][0]) + 1]
-    return matrices
+            rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]
+            records[i] = AttentionRecord(matrix[..., :len(rows), :len(columns)], rows, columns,
+                                         getattr(pairs[i], "links", ()))
+    return [records[i] for i in range(len(pairs))]

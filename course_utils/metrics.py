@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sacrebleu.metrics import BLEU
-from torch import Tensor
 
+from .attention import AttentionRecord
 from .data.grammar import BUCKETS
+from .data.text import EOS, SPECIALS
 
 Link = tuple[int, int]
 
@@ -40,18 +41,33 @@ def _same_number(hypotheses: Sequence, references: Sequence) -> None:
                          "of both, at least one.")
 
 
-def hard_alignment(weights: Tensor, n_source: int) -> set[Link]:
-    """Link each target word to the source word with its largest weight.
+def hard_alignment(record: AttentionRecord) -> set[Link]:
+    """Link each target word to the source word with its largest weight; if that is ``<eos>``, there is no link.
+
+    Raises:
+        ValueError: if the weights are not one matrix ``(T_q, T_k)``, or NaN.
+    """
+    weights = record.weights
+    if weights.shape != (len(record.rows), len(record.columns)):
+        raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(record.rows)} rows and "
+                         f"{len(record.columns)} columns. Of several heads choose one: "
+                         "it.with_weights(it.weights[layer, head]).")
+    if weights.isnan().any():
+        raise ValueError("weights are NaN; the largest of them is none. Was a whole row masked before the softmax?")
+    largest = enumerate(weights.argmax(dim=-1).tolist())
+    return {(row, column) for row, column in largest if record.columns[column] != SPECIALS[EOS]}
+
+
+def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] | None = None) -> float:
+    """``1 - 2 |A and S| / (|A| + |S|)`` over a whole corpus, 0 is best (Och & Ney 2003; all true links are sure).
 
     Args:
-        weights: ``(T_q, T_k)``; columns from ``n_source`` on (the end symbol) mean *no link*.
-        n_source: number of source words.
+        predicted: for each sentence its links, or an `AttentionRecord`, whose `hard_alignment` is taken.
+        true: for each sentence its true links. Default: the records' own.
     """
-    return {(row, column) for row, column in enumerate(weights.argmax(dim=-1).tolist()) if column < n_source}
-
-
-def alignment_error_rate(predicted: Iterable[Collection[Link]], true: Iterable[Collection[Link]]) -> float:
-    """``1 - 2 |A and S| / (|A| + |S|)`` over a whole corpus, 0 is best (Och & Ney 2003; all true links are sure)."""
+    predicted = list(predicted)
+    true = [record.alignment for record in predicted] if true is None else true
+    predicted = [hard_alignment(it) if isinstance(it, AttentionRecord) else it for it in predicted]
     hits = total = 0
     for a, s in zip(predicted, true, strict=True):
         hits += len(set(a) & set(s))

@@ -23,8 +23,8 @@ from torch import nn
 from course_utils import setup
 from course_utils.claims.stored import store
 from course_utils.data import Vocab, load_multi30k, token_batches
-from course_utils.data.text import EOS, SPECIALS, UNK, encode_pairs
-from course_utils.decoding import attention_matrices, translate
+from course_utils.data.text import SPECIALS, UNK, encode_pairs
+from course_utils.decoding import attention_records, translate
 from course_utils.metrics import bleu, by_group, hard_alignment, length_groups
 from course_utils.plotting import PAPER, attention_heatmap, plot_groups
 from course_utils.seq2seq import Seq2Seq
@@ -70,15 +70,15 @@ def inversions(links: Sequence[tuple[int, int]]) -> int:
     return sum(after < before for before, after in zip(columns, columns[1:], strict=False))
 
 
-def candidates(sources: Sequence, hypotheses: Sequence, references: Sequence, matrices: Sequence) -> list[tuple]:
+def candidates(sources: Sequence, hypotheses: Sequence, references: Sequence, records: Sequence) -> list[tuple]:
     """Translations of 6-12 words that equal the reference, as ``(inversions, words in many-to-one links, index)``.
 
     Most inversions first, then most target words that share their source word with another.
     """
     found = []
-    for i, (source, hypothesis, matrix) in enumerate(zip(sources, hypotheses, matrices, strict=True)):
+    for i, (source, hypothesis, record) in enumerate(zip(sources, hypotheses, records, strict=True)):
         if 6 <= len(source) <= 12 and hypothesis == references[i]:
-            links = hard_alignment(matrix, len(source))
+            links = hard_alignment(record)
             shared = sum(n for n in Counter(column for _, column in links).values() if n > 1)
             found.append((inversions(links), shared, i))
     return sorted(found, reverse=True)
@@ -94,11 +94,11 @@ def save(figure: Figure, path: Path) -> None:
 def attended(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references: Sequence,
              vocabs: Sequence[Vocab]) -> list[dict]:
     """List the candidates; the weights with which the model wrote its own translation of each of ``SHOWN``."""
-    matrices = attention_matrices(model, list(zip(sources, hypotheses, strict=True)), *vocabs)
-    for crossed, shared, i in candidates(sources, hypotheses, references, matrices)[:20]:
+    records = attention_records(model, list(zip(sources, hypotheses, strict=True)), *vocabs)
+    for crossed, shared, i in candidates(sources, hypotheses, references, records)[:20]:
         print(f"{i:4}: {crossed} inversions, {shared} words share a source word: {' '.join(hypotheses[i])}")
-    return [{"rows": hypotheses[i], "columns": [*sources[i], SPECIALS[EOS]],
-             "weights": [[round(weight, 4) for weight in row] for row in matrices[i].tolist()]} for i in SHOWN]
+    return [{"rows": records[i].rows, "columns": records[i].columns,
+             "weights": [[round(weight, 4) for weight in row] for row in records[i].weights.tolist()]} for i in SHOWN]
 
 
 def draw(results: dict, folder: Path) -> None:

@@ -4,6 +4,7 @@ import base64
 import io
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -508,6 +509,26 @@ def test_figure_of_the_grid_is_every_head():
     assert (drawn[..., :4, 3] < 0).all()
     assert np.isnan(drawn[..., 4, :]).all()
     assert (colours_of(figure)[3, :4] == (*GREY, 255)).all()
+
+
+def test_a_record_is_drawn_as_its_four_parts():
+    """Any object with these names; the links drawn may be others than its own."""
+    record = SimpleNamespace(weights=softmax(2, 3), rows=["le", "chat"], columns=["the", "cat", "<eos>"],
+                             alignment={(0, 0), (1, 1)})
+    parts = AttentionView(record.weights, record.rows, record.columns, record.alignment)
+    assert AttentionView(record).to_html() == parts.to_html()
+    assert AttentionView(record, alignment=[(1, 2)]).alignment == ((1, 2),)
+    other = AttentionView(softmax(4, 4), list("abcd"))
+    other.set_weights(record)
+    assert (other.rows, other.columns, other.alignment) == (parts.rows, parts.columns, parts.alignment)
+
+
+def test_a_record_with_further_words_and_weights_without_words_are_refused():
+    record = SimpleNamespace(weights=softmax(2, 2), rows=["a", "b"], columns=["c", "d"], alignment=())
+    with pytest.raises(ValueError, match="rows and columns of its own"):
+        AttentionView(record, ["a", "b"])
+    with pytest.raises(ValueError, match="rows are missing"):
+        AttentionView(softmax(2, 2))
 
 
 def test_sizes():

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
 from course_utils.decoding import (
     Hypothesis,
-    attention_matrices,
+    attention_records,
     beam_search,
     beam_tree,
     by_length,
@@ -628,9 +628,10 @@ def test_logits_that_are_no_numbers_are_named(decode):
 def test_matrices_are_the_weights_while_the_reference_is_written(query, batch_size):
     """One row for each target word, one column for each source word and one for the end symbol."""
     model = make_model("general", query)
-    matrices = attention_matrices(model, PAIRS, VOCAB, VOCAB, batch_size=batch_size)
-    assert len(matrices) == len(PAIRS)
-    for (source, target), matrix in zip(PAIRS, matrices, strict=True):
+    records = attention_records(model, PAIRS, VOCAB, VOCAB, batch_size=batch_size)
+    assert len(records) == len(PAIRS)
+    for (source, target), (matrix, rows, columns, alignment) in zip(PAIRS, records, strict=True):
+        assert (rows, columns, alignment) == (target, [*source, "<eos>"], ())
         assert matrix.shape == (len(target), len(source) + 1)
         assert_close(matrix.sum(-1), torch.ones(len(target)))
         _, alone = model(torch.tensor([[*VOCAB.encode(source), EOS]]), torch.tensor([[BOS, *VOCAB.encode(target)]]))
@@ -641,14 +642,14 @@ def test_matrices_are_the_weights_while_the_reference_is_written(query, batch_si
 @pytest.mark.parametrize("training", [True, False])
 def test_matrices_are_read_without_dropout_and_leave_the_mode_as_it_was(training):
     model = make_model(dropout=0.5).train(training)
-    first, second = (attention_matrices(model, PAIRS, VOCAB, VOCAB) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    first, second = (attention_records(model, PAIRS, VOCAB, VOCAB) for _ in range(2))
+    assert all(torch.equal(a.weights, b.weights) for a, b in zip(first, second, strict=True))
     assert model.training == training
 
 
 def test_a_model_without_attention_has_no_matrices():
     with pytest.raises(ValueError, match="no attention, so there are no weights to read"):
-        attention_matrices(make_model(None), PAIRS, VOCAB, VOCAB)
+        attention_records(make_model(None), PAIRS, VOCAB, VOCAB)
 
 
 def test_sentences_of_similar_length_stand_together():

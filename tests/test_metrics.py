@@ -6,6 +6,7 @@ from collections import namedtuple
 import pytest
 import torch
 
+from course_utils.attention import AttentionRecord
 from course_utils.metrics import (
     alignment_error_rate,
     bleu,
@@ -84,15 +85,33 @@ def test_as_many_hypotheses_as_references_and_at_least_one(metric, n, m):
 
 # --- alignments ----------------------------------------------------------------------------------------------------
 
+def record(weights, columns, alignment=()):
+    return AttentionRecord(weights, ["x", "y", "z"][:len(weights)], list(columns), alignment)
+
+
 def test_each_target_word_is_linked_to_its_largest_weight():
     weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
-    assert hard_alignment(weights, 3) == {(0, 0), (1, 2), (2, 1)}
+    assert hard_alignment(record(weights, "abc")) == {(0, 0), (1, 2), (2, 1)}
 
 
 def test_a_word_that_looks_at_the_end_symbol_is_not_linked():
     weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
-    assert hard_alignment(weights, 2) == {(0, 0), (2, 1)}
-    assert hard_alignment(torch.tensor([[0.1, 0.9]]), 1) == set()
+    assert hard_alignment(record(weights, ["a", "b", "<eos>"])) == {(0, 0), (2, 1)}
+    assert hard_alignment(record(torch.tensor([[0.1, 0.9]]), ["a", "<eos>"])) == set()
+
+
+@pytest.mark.parametrize(("weights", "message"), [
+    (torch.tensor([[0.5, torch.nan]]), "weights are NaN"), (torch.ones(2, 1, 2), r"shape \(2, 1, 2\), .* choose one")])
+def test_an_alignment_of_weights_that_have_no_largest_is_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        hard_alignment(AttentionRecord(weights, ["x"], ["a", "b"]))
+
+
+def test_the_error_rate_of_records_is_that_of_their_links():
+    weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]])
+    records = [record(weights, "abc", {(0, 0), (1, 1)}), record(weights, ["a", "b", "<eos>"], {(0, 0)})]
+    assert alignment_error_rate(records) == pytest.approx(1 - 2 * 2 / 6)
+    assert alignment_error_rate(records, [{(0, 0), (1, 2)}, {(0, 0)}]) == 0
 
 
 def test_alignment_error_rate_by_hand():

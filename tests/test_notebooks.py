@@ -119,6 +119,21 @@ def code_cells_are_short(notebook, folder):
 
 
 @rule
+def shown_lines_fit_the_cell(notebook, folder):
+    """At 1,440 px JupyterLab shows about 100 characters of a line; what is wider is cut off, or scrolls."""
+    return [f"{len(line)} characters: {line.strip()}"
+            for cell in code_cells(notebook) if not cell.metadata.get("jupyter", {}).get("source_hidden")
+            for line in cell.source.splitlines() if len(line) > 100]
+
+
+@rule
+def hidden_code_is_hidden_everywhere(notebook, folder):
+    """``hide-input`` hides it on slides and pages, ``jupyter.source_hidden`` in JupyterLab."""
+    return [first_line(cell) for cell in code_cells(notebook)
+            if "hide-input" in tags(cell) and not cell.metadata.get("jupyter", {}).get("source_hidden")]
+
+
+@rule
 def text_between_code(notebook, folder):
     problems, row = [], 0
     for cell in notebook.cells:
@@ -312,6 +327,8 @@ BREAKS = [
     (pictures_are_local_and_described, text('<img src="a.svg">')),
     (pictures_are_local_and_described, text('<img alt="x" src="https://example.org/a.svg">')),
     (code_cells_are_short, code("x = 1\n" * 26)),
+    (shown_lines_fit_the_cell, code("x = 1  #" + 93 * "x")),
+    (hidden_code_is_hidden_everywhere, code("x = 1", tags=["hide-input"])),
     (every_cell_has_a_slide_type, new_markdown_cell("no type")),
     (every_section_has_notes, text("## Section", "slide")),
     (notes_are_folded, text("> *Speaker notes.* The point.", "notes")),

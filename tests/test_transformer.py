@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
-from course_utils.decoding import attention_matrices, evaluating, greedy, sample, translate
+from course_utils.decoding import attention_records, evaluating, greedy, sample, translate
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import (
     BASE,
@@ -551,15 +551,15 @@ def test_greedy_weights_are_those_of_teacher_forcing(trained):
 
 
 @pytest.mark.parametrize("batch_size", [2, 100])
-def test_attention_matrices_have_layers_and_heads_in_front(trained, batch_size):
+def test_attention_records_have_layers_and_heads_in_front(trained, batch_size):
     model, _ = trained
-    for (source, target), matrix in zip(PAIRS, attention_matrices(model, PAIRS, ENGLISH, FRENCH, batch_size),
+    for (source, target), record in zip(PAIRS, attention_records(model, PAIRS, ENGLISH, FRENCH, batch_size),
                                         strict=True):
-        assert matrix.shape == (2, 4, len(target), len(source) + 1)
+        assert record.weights.shape == (2, 4, len(target), len(source) + 1)
         alone = collate(encode_pairs([(source, target)], ENGLISH, FRENCH))
         with evaluating(model):
             expected = model.attentions(alone.source, alone.target[:, :-1]).cross[0]
-        assert_close(matrix, expected[:, :, :len(target)])
+        assert_close(record.weights, expected[:, :, :len(target)])
 
 
 def test_the_loss_is_the_same_for_a_padded_batch_and_for_its_sentences():

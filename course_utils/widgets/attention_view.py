@@ -22,6 +22,7 @@ from .tensors import (
     read_tokens,
     read_weights,
     thumbnails,
+    unpacked,
     warn_of_odd_rows,
 )
 
@@ -68,6 +69,7 @@ class AttentionView(CourseWidget):
             ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source). Or the
             output of a ``transformers`` model, with ``attentions`` or with ``encoder_attentions``,
             ``decoder_attentions`` and ``cross_attentions``.
+            Or a record, an object with ``weights``, ``rows``, ``columns`` and ``alignment``, alone.
         rows: the ``T_q`` query (target) tokens.
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
         alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
@@ -139,7 +141,7 @@ class AttentionView(CourseWidget):
     def __init__(
         self,
         weights,
-        rows: Sequence[str],
+        rows: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         alignment: Iterable[tuple[int, int]] | None = None,
         layer: int = 0,
@@ -158,6 +160,7 @@ class AttentionView(CourseWidget):
         inputs: Sequence[str] | None = None,
         between: str = "all",
     ):
+        weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
         arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
@@ -190,6 +193,8 @@ class AttentionView(CourseWidget):
         and the cell to the one that a new view would choose.
         """
         before = next(reversed(self._content.values()))  # of three, the cross-attention
+        if hasattr(weights, "rows"):
+            weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
         if rows is None:
             rows = before["rows"]
             columns = before["columns"] if columns is None else columns

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
 from .colours import BAD, KEY, MUTED, PAPER, QUERY
-from .tensors import as_array
+from .tensors import as_array, unpacked
 
 LONGEST = 130  # pixels; a longer token is cut
 GREY = (201, 205, 212)  # padding
@@ -51,15 +51,15 @@ def png(picture: Image.Image) -> bytes:
     return file.getvalue()
 
 
-def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
+def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
                       alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
                       label: str = "weight") -> Figure:
     """An attention matrix as a picture; the printed sibling of `AttentionView`.
 
     Args:
-        weights: ``(T_q, T_k)``, 0 to 1.
+        weights: ``(T_q, T_k)``, 0 to 1; or a record that holds all four, as for `AttentionView`.
         rows: the ``T_q`` words that ask.
-        columns: the ``T_k`` words that are looked at.
+        columns: the ``T_k`` words that are looked at. Default: the rows.
         alignment: true links ``(row, column)``, drawn as outlines.
         axes: where to draw; by default a new figure.
         label: what the colours mean, written beside their scale.
@@ -67,6 +67,8 @@ def attention_heatmap(weights, rows: Sequence[str], columns: Sequence[str],
     Raises:
         ValueError: if the words do not fit the shape.
     """
+    weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
+    columns = rows if columns is None else columns
     weights = as_array("weights", weights)
     if weights.shape != (len(rows), len(columns)):
         raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "

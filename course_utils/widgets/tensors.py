@@ -12,6 +12,21 @@ PADDING = ("<pad>", "[PAD]")
 NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and call it with output_attentions=True.'
 
 
+def unpacked(weights, rows, columns, alignment) -> tuple:
+    """The four as they were given, or what a record of them holds: any object with these four attributes.
+
+    Raises:
+        ValueError: if there are no rows; if a record came with rows or columns.
+    """
+    if all(hasattr(weights, name) for name in ("weights", "rows", "columns", "alignment")):
+        if rows is not None or columns is not None:
+            raise ValueError("the record has rows and columns of its own; give either the record or its parts.")
+        return weights.weights, weights.rows, weights.columns, alignment or weights.alignment
+    if rows is None:
+        raise ValueError("rows are missing: the tokens that the weights belong to, one for each query.")
+    return weights, rows, columns, alignment
+
+
 def read_parts(weights) -> dict | None:
     """The three attentions of an encoder and a decoder, in this order; ``None`` for anything else.
 

@@ -1,0 +1,180 @@
+"""Faults that the fast tests catch: each is put into a copy of the course, and the tests named beside it must fail.
+
+    python tests/mutants.py                  # all of them, about five minutes on a quiet core
+    python tests/mutants.py padding cache    # those whose names hold one of these words
+
+A mutant is a name, a file, a text that stands there exactly once, what is put in its place, and the test files. Who
+survives is named, and so is a mutant whose text is no longer there once: write it anew. Linux and macOS: each mutant is
+a fork of this process, which has PyTorch loaded already.
+"""
+
+import io
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FAST = "not browser and not notebook and not slow"
+
+ATTENTION = "course_utils/attention.py"
+DECODING = "course_utils/decoding.py"
+EFFICIENT = "course_utils/efficient.py"
+METRICS = "course_utils/metrics.py"
+SEQ2SEQ = "course_utils/seq2seq.py"
+TEXT = "course_utils/data/text.py"
+TRAINING = "course_utils/training.py"
+TRANSFORMER = "course_utils/transformer.py"
+WORDPIECE = "course_utils/data/wordpiece.py"
+
+MUTANTS = [
+    # --- attention ---
+    ("mask forgotten", ATTENTION, "scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)",
+     "scores.masked_fill(empty, 0.0)", "attention"),
+    ("mask turned around", ATTENTION, "scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)",
+     "scores.masked_fill(mask, -math.inf).masked_fill(empty, 0.0)", "attention"),
+    ("softmax over the queries", ATTENTION, "return scores.softmax(dim=-1).masked_fill(empty, 0.0)",
+     "return scores.softmax(dim=-2).masked_fill(empty, 0.0)", "attention"),
+    ("a fully masked row is uniform", ATTENTION, "return scores.softmax(dim=-1).masked_fill(empty, 0.0)",
+     "return scores.softmax(dim=-1)", "attention"),
+    ("scale of the dot score forgotten", ATTENTION,
+     "(super().compare(*precise(query, keys)) / math.sqrt(query.size(-1)))", "(super().compare(*precise(query, keys)))",
+     "attention"),
+    ("scale of the heads forgotten", ATTENTION, "return q @ k.transpose(-2, -1) * q.size(-1) ** -0.5",
+     "return q @ k.transpose(-2, -1)", "attention_heads"),
+    ("no tanh in the additive score", ATTENTION, "torch.tanh(self.W_q(query).unsqueeze(-2) + keys.unsqueeze(-3))",
+     "self.W_q(query).unsqueeze(-2) + keys.unsqueeze(-3)", "attention"),
+    ("sharpness of the cosine forgotten", ATTENTION, "return self.sharpness * query @", "return query @", "attention"),
+    ("causal mask off by one", ATTENTION, ".tril(n_keys - n_queries)", ".tril(n_keys - n_queries + 1)",
+     "attention_heads"),
+    ("causal mask forgets the cached keys", ATTENTION, ".tril(n_keys - n_queries)", ".tril()", "attention_heads"),
+    ("heads joined in another order", ATTENTION, "return x.transpose(1, 2).flatten(-2)",
+     "return x.transpose(1, 2).transpose(-2, -1).flatten(-2)", "attention_heads"),
+    ("values by the keys' matrix", ATTENTION, "self.split(self.W_v(keys if", "self.split(self.W_k(keys if",
+     "attention_heads"),
+    ("no dropout on the weights", ATTENTION, "self.join(self.dropout(weights) @ v)", "self.join(weights @ v)",
+     "attention_heads"),
+    ("sine and cosine exchanged", ATTENTION, "torch.stack([angles.sin(), angles.cos()], dim=-1)",
+     "torch.stack([angles.cos(), angles.sin()], dim=-1)", "attention_heads"),
+    ("rotary starts at 0 behind a cache", ATTENTION, "rotary(q, start=k.size(-2) - q.size(-2))", "rotary(q)",
+     "attention_heads"),
+    ("alibi's slopes shifted", ATTENTION, "torch.arange(1, n_heads + 1) / n_heads", "torch.arange(n_heads) / n_heads",
+     "attention_heads"),
+    # --- models ---
+    ("padding is attended to (Transformer)", TRANSFORMER, "src_mask = (source != PAD).unsqueeze(1)",
+     "src_mask = (source >= PAD).unsqueeze(1)", "transformer"),
+    ("cache position off", TRANSFORMER, "start=state[0].k.size(2))", "start=0)", "transformer"),
+    ("cached values in another order", TRANSFORMER, "torch.cat([self.v, v], dim=2)", "torch.cat([v, self.v], dim=2)",
+     "transformer"),
+    ("embeddings not scaled", TRANSFORMER, "table(ids) * math.sqrt(self.config.d_model) +", "table(ids) +",
+     "transformer"),
+    ("padding is attended to (Seq2Seq)", SEQ2SEQ, "memory = Memory(states, keys, summary, (source != PAD)",
+     "memory = Memory(states, keys, summary, (source >= PAD)", "seq2seq"),
+    ("padding is read by the encoder", SEQ2SEQ, "pack_padded_sequence(embedded, lengths,",
+     "pack_padded_sequence(embedded, torch.full_like(lengths, source.size(1)),", "seq2seq"),
+    ("the last encoder state of one direction only", SEQ2SEQ, "torch.cat(list(last), dim=-1)",
+     "torch.cat([last[0], last[0]], dim=-1) if len(last) == 2 else last[0]", "seq2seq"),
+    ("segments forgotten", "course_utils/bert.py", "self.token_embed(ids) + segment +", "self.token_embed(ids) +",
+     "bert"),
+    ("one segment for both texts", WORDPIECE, "[0] * len(first) + [1] * len(rest)", "[0] * (len(first) + len(rest))",
+     "wordpiece"),
+    ("the shortest piece first", WORDPIECE, "range(len(word), start, -1)", "range(start + 1, len(word) + 1)",
+     "wordpiece"),
+    # --- efficient attention ---
+    ("the window is one too narrow", EFFICIENT, "(distance >= 0) & (distance <= window)",
+     "(distance >= 0) & (distance < window)", "efficient"),
+    ("tiles see later keys", EFFICIENT, "if causal and start == begin:", "if causal and start > begin:", "efficient"),
+    # --- training ---
+    ("padding counted in the loss", TRAINING, "ignore_index=PAD,", "ignore_index=-100,", "training"),
+    ("padding counted as words", TRAINING, "n_words = int((words != PAD).sum())", "n_words = words.numel()",
+     "training"),
+    ("label smoothing forgotten", TRAINING, "label_smoothing=label_smoothing)", "label_smoothing=0.0)", "training"),
+    ("the answer is in the input", TRAINING, "model(batch.source, batch.target[:, :-1])",
+     "model(batch.source, batch.target[:, 1:])", "training"),
+    ("no schedule", TRAINING, 'group["lr"] = lr * schedule(step, steps)', 'group["lr"] = lr', "training"),
+    ("gradients pile up", TRAINING, "            optimizer.zero_grad()\n", "", "training"),
+    ("no decay", TRAINING, "return min(1.0, _up(step, steps, warmup), down)",
+     "return min(1.0, _up(step, steps, warmup))", "training"),
+    ("every epoch in one order", TEXT, "self.seed + 100_003 * self.epoch", "self.seed", "text"),
+    ("no end symbol on the source", TEXT, "torch.tensor([*source_vocab.encode(source), EOS])",
+     "torch.tensor(source_vocab.encode(source))", "text"),
+    ("words behind the end", TEXT, "            if i == EOS:\n                break\n",
+     "            if i == EOS:\n                continue\n", "text"),
+    # --- decoding and metrics ---
+    ("beam keeps what has ended", DECODING, "log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps",
+     "log_prob.unsqueeze(-1) + steps", "decoding"),
+    ("no length penalty", DECODING, "total / length_penalty(length, alpha)", "total", "decoding"),
+    ("top-p loses the word that reaches p", DECODING, "ordered.masked_fill(before >= top_p, 0.0)",
+     "ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)", "decoding"),
+    ("temperature multiplies", DECODING, "logits.amax(dim=-1, keepdim=True)) / temperature",
+     "logits.amax(dim=-1, keepdim=True)) * temperature", "decoding"),
+    ("BLEU cuts words again", METRICS, 'BLEU(tokenize="none", force=True)', 'BLEU(tokenize="13a", force=True)',
+     "metrics"),
+    ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
+    ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
+    # --- claims ---
+    ("one comparison is enough for a claim", "course_utils/claims/condition.py", "return all(_truth(",
+     "return any(_truth(", "claims"),
+    ("a condition holds for NaN", "course_utils/claims/condition.py", "return not any(map(math.isnan, sides)) and ",
+     "return any(map(math.isnan, sides)) or ", "claims"),
+    ("a comparison of nothing measured", "course_utils/claims/condition.py",
+     "if not labels(left) | labels(right):", "if False:", "claims"),
+]
+
+
+def run(copy: Path, tests: list[str]) -> None:
+    """In a process of its own: exit with pytest's code for the fast tests of these files of the copy."""
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy)
+    sys.path[:0] = [str(copy), str(copy / "tests")]
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", FAST, *tests])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        print(said.getvalue()[-2000:])
+    os._exit(code)
+
+
+def outcome(copy: Path, file: str, old: str, new: str, tests: list[str]) -> str:
+    """``dies``, ``survives``, or what is wrong with the mutant."""
+    place = copy / file
+    original = place.read_text(encoding="utf-8")
+    if original.count(old) != 1:
+        return f"its text stands {original.count(old)} times in {file}: write it anew"
+    place.write_text(original.replace(old, new), encoding="utf-8")
+    process = multiprocessing.get_context("fork").Process(target=run, args=(copy, tests))
+    process.start()
+    process.join()
+    place.write_text(original, encoding="utf-8")
+    said = {pytest.ExitCode.TESTS_FAILED: "dies", pytest.ExitCode.OK: "survives"}
+    return said.get(process.exitcode, f"pytest ended with {process.exitcode}")
+
+
+def main(words: list[str]) -> int:
+    """Try the mutants whose names hold one of the words, or all; 1 if one does not die."""
+    import torch
+
+    torch.set_num_threads(1)
+    sys.dont_write_bytecode = True      # a mutant of the same size and second would run as its predecessor
+    alive = []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "course")
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+        for name, file, old, new, tests in MUTANTS:
+            if words and not any(word in name for word in words):
+                continue
+            said = outcome(copy, file, old, new, [f"tests/test_{test}.py" for test in tests.split()])
+            print(f"{said:10} {name}", flush=True)
+            if said != "dies":
+                alive.append(name)
+    print("all die" if not alive else f"{len(alive)} did not die: {', '.join(alive)}")
+    return bool(alive)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
