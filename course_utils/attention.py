@@ -48,11 +48,12 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     A padding mask ``(B, T_k)`` lacks the axis of the queries. With as many sentences as queries its shape does not show
     it; its rows do if they are words, then padding, and one is shorter than the one above it.
     """
-    if mask.dtype != torch.bool:
-        raise TypeError(f"mask has dtype {mask.dtype}; expected torch.bool with True = may attend. "
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        given = getattr(mask, "dtype", type(mask))
+        raise TypeError(f"mask has dtype {given}; expected torch.bool with True = may attend. "
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    fits = mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
+    fits = 1 <= mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
     if fits and mask.dim() == 2 < len(shape) and shape[0] == len(mask) > 1:
         fits = not (mask[:, :1].all() and (mask[:, :-1] >= mask[:, 1:]).all() and (mask[:-1] > mask[1:]).any())
     if not fits:
@@ -70,7 +71,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Turn scores into weights that sum to one over the last axis (the keys).
 
     Args:
-        scores: ``(..., T_q, T_k)``, any floating type.
+        scores: ``(..., T_q, T_k)``, any floating type; finite where may be attended.
         mask: boolean, broadcastable to ``scores``; ``True`` = may attend. ``None``: every key may be attended.
 
     Returns:
@@ -215,6 +216,7 @@ def causal_mask(n_queries: int, n_keys: int | None = None, device=None) -> Tenso
     By default as many keys as queries. With more (a cache), the last query sees the last key; fewer are a
     ``ValueError``, because the first queries would see nothing.
     """
+    at_least(0, n_queries=n_queries)
     n_keys = n_queries if n_keys is None else n_keys
     if n_keys < n_queries:
         raise ValueError(f"{n_queries} queries and {n_keys} keys: the first {n_queries - n_keys} would see nothing. "
@@ -278,7 +280,8 @@ class MultiHeadAttention(nn.Module):
             values: ``(B, T_k, d_model)``; by default the keys.
             mask: boolean, ``True`` = may attend: ``(T_q, T_k)``, ``(B, 1 or T_q, T_k)``, which holds for all heads, or
                 four axes that broadcast to ``(B, n_heads, T_q, T_k)``.
-            bias: added to the scores before the softmax, broadcastable to ``(B, n_heads, T_q, T_k)``, e.g. `alibi`.
+            bias: added to the scores before the softmax, finite, broadcastable to ``(B, n_heads, T_q, T_k)``, e.g.
+                `alibi`.
             need_weights: if not, PyTorch's kernel attends, which never stores the weights.
 
         Returns:
@@ -291,11 +294,13 @@ class MultiHeadAttention(nn.Module):
                bias: Tensor | None = None, need_weights: bool = True):
         """`forward` on keys and values that `project_keys` has made before."""
         q = self.split(self.W_q(query))
+        if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
+            raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
         if self.rotary:
             q, k = rotary(q, start=k.size(-2) - q.size(-2)), rotary(k)
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
-            check_mask(mask, (B, *T) if mask.dim() == 3 else (B, self.n_heads, *T))
+            check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         if need_weights:
             scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
@@ -311,6 +316,7 @@ class MultiHeadAttention(nn.Module):
 
 def _angles(start: int, n: int, d: int) -> Tensor:
     """``(n, d / 2)``: position / 10000^(2i/d) for pair i, in float64, in which far positions stay exact."""
+    at_least(0, n=n)
     if d % 2:
         raise ValueError(f"the width is {d}, but sine and cosine come in pairs; choose an even width.")
     frequencies = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
@@ -352,6 +358,7 @@ def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
     """
     n_keys = n_queries if n_keys is None else n_keys
     at_least(1, n_heads=n_heads)
+    at_least(0, n_queries=n_queries)
     if n_keys < n_queries:
         raise ValueError(f"{n_queries} queries and {n_keys} keys; give at least as many keys as queries.")
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .attention import at_least
 from .data.download import check
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer
@@ -81,11 +82,12 @@ class Bert(nn.Module):
         pooler: with the layer that `pool` needs.
 
     Raises:
-        ValueError: if ``config.pre_norm``.
+        ValueError: if ``config.pre_norm``, or a size is below 1.
     """
 
     def __init__(self, vocab_size: int = 30522, config: Config = BASE, n_segments: int = 2, pooler: bool = True):
         super().__init__()
+        at_least(1, vocab_size=vocab_size, n_segments=n_segments)
         if config.pre_norm:
             raise ValueError("config has pre_norm=True, but BERT norms after each sum; "
                              "give dataclasses.replace(config, pre_norm=False), or start from bert.BASE.")

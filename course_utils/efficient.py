@@ -29,6 +29,9 @@ def _check(q: Tensor, k: Tensor, v: Tensor, as_many_keys: bool = True) -> None:
     if {len(shape) for shape in shapes} != {4} or len({shape[:2] for shape in shapes}) > 1 or q.size(3) != k.size(3):
         raise ValueError("q, k, v are {}, {}, {}; expected (B, n_heads, n, d), the same B and n_heads for all and the "
                          "same d for q and k.".format(*shapes))
+    at_least(1, d=q.size(3))
+    if len({x.dtype for x in (q, k, v)}) > 1 or not q.is_floating_point():
+        raise TypeError(f"q, k, v are {q.dtype}, {k.dtype}, {v.dtype}; expected one floating type.")
     if k.size(2) != v.size(2):
         raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
     if as_many_keys and q.size(2) != k.size(2):

@@ -340,11 +340,33 @@ def test_in_half_precision_large_scores_are_the_same_with_and_without_weights(dt
 
 
 @pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("shape", [(3, 5), (4, 3, 1, 5), (3, 3, 1, 5), (2, 1, 5), (1, 2, 4, 4), (5, 4)])
+@pytest.mark.parametrize("shape", [(), (3, 5), (4, 3, 1, 5), (3, 3, 1, 5), (2, 1, 5), (1, 2, 4, 4), (5, 4)])
 def test_masks_that_do_not_fit_are_refused_on_both_ways(shape, need_weights):
     attention, (query, keys, values) = MultiHeadAttention(8, 2), make_inputs(SIZES)
     with pytest.raises(ValueError, match=rf"mask has shape \({', '.join(map(str, shape))}\), scores have"):
         attention(query, keys, values, torch.ones(shape, dtype=torch.bool), need_weights=need_weights)
+
+
+@pytest.mark.parametrize("mask", [[[True] * 5] * 5, torch.ones(5, 5, dtype=torch.bool).numpy()], ids=["list", "NumPy"])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_masks_that_are_no_tensors_are_refused(mask, need_weights):
+    with pytest.raises(TypeError, match="mask has dtype .*; expected torch.bool"):
+        MultiHeadAttention(8, 2)(self_attention_inputs(), mask=mask, need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_value_for_each_key(need_weights):
+    """PyTorch's kernel reads on behind the values."""
+    x = self_attention_inputs()
+    with pytest.raises(ValueError, match="5 keys and 3 values; expected as many"):
+        MultiHeadAttention(8, 2)(x, x, x[:, :3], need_weights=need_weights)
+
+
+@pytest.mark.parametrize(("make", "name"), [(lambda: causal_mask(-1), "n_queries"), (lambda: alibi(2, -1), "n_queries"),
+                                            (lambda: sinusoidal(-1, 8), "n")])
+def test_fewer_positions_than_none_are_refused(make, name):
+    with pytest.raises(ValueError, match=f"{name} is -1; expected at least 0"):
+        make()
 
 
 def test_a_sentence_without_a_batch_is_refused():

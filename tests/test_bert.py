@@ -247,6 +247,12 @@ def test_too_many_positions_are_an_error_that_says_how_to_shorten():
         small()(torch.zeros(1, 13, dtype=torch.long), None)
 
 
+@pytest.mark.parametrize("size", ["vocab_size", "n_segments"])
+def test_no_words_or_segments_are_refused(size):
+    with pytest.raises(ValueError, match=f"{size} is 0; expected at least 1"):
+        Bert(**{"config": SMALL, size: 0})
+
+
 def test_pre_norm_is_refused():
     with pytest.raises(ValueError, match="pre_norm=True"):
         Bert(30, replace(SMALL, pre_norm=True))

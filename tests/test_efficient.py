@@ -464,6 +464,9 @@ EVERY = [pattern.function(**SIZES) for pattern in PATTERNS.values()]
     *((lambda x, f=f: f(x[0][:1], *x[1:]), "the same B and n_heads for all") for f in EVERY),
     *((lambda x, f=f: f(*x[:2], x[2][:, :2]), "the same B and n_heads for all") for f in EVERY),
     *((lambda x, f=f: f(x[0][..., :3], *x[1:]), "the same d for q and k") for f in EVERY),
+    *((lambda x, f=f: f(x[0][..., :0], x[1][..., :0], x[2]), "d is 0; expected at least 1") for f in EVERY),
+    *((lambda x, f=f: f(*(t.long() for t in x)), "torch.int64; expected one floating type") for f in EVERY),
+    *((lambda x, f=f: f(*x[:2], x[2].half()), "torch.float16; expected one floating type") for f in EVERY),
     *((lambda x, f=f: f(x[0][:, :, -3:], *x[1:]), "3 queries and 21 keys; expected as many") for f in (
         sdpa, tiled, linear, *(PATTERNS[name].function(**SIZES) for name in (
             "sliding window", "window on both sides", "longformer", "dilated", "columns", "own block", "summaries")))),

@@ -92,6 +92,11 @@ def test_one_string_is_not_a_list_of_words(call):
         call(Vocab(SENTENCES))
 
 
+def test_pairs_are_not_sentences():
+    with pytest.raises(TypeError, match=r"\('the', 'cat'\) was given as a word; .*Vocab\(pair\[0\] for"):
+        Vocab([(("the", "cat"), ("le", "chat"))])
+
+
 # --- batches -------------------------------------------------------------------------------------------------------
 
 def test_a_batch_ends_sources_starts_and_ends_targets_and_pads_both():

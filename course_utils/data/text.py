@@ -36,10 +36,13 @@ class Vocab:
     def __init__(self, sentences: Iterable[Sequence[str]], min_count: int = 1):
         """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first.
 
-        A sentence is a list of words; one string is a ``TypeError``.
+        A sentence is a list of words; one string is a ``TypeError``, and so is a word that is none.
         """
         counts = Counter(word for sentence in sentences for word in words_of(sentence))
         kept = [word for word, count in counts.most_common() if count >= min_count and word not in SPECIALS]
+        if other := [word for word in kept if not isinstance(word, str)]:
+            raise TypeError(f"{other[0]!r:.60} was given as a word; expected sentences, lists of words. Of sentence "
+                            "pairs, take one side: Vocab(pair[0] for pair in pairs).")
         self.words = [*SPECIALS, *kept]
         self.ids = {word: i for i, word in enumerate(self.words)}
 
