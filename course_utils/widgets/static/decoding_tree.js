@@ -9,7 +9,7 @@ const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
 const ROOM_BELOW = 312; // and for all rows: as high as the stage
 const TYPES = [16, 15, 14, 13]; // sizes of a node's numbers; its word is 3 larger
 const WORD_WIDTHS = [74, 100]; // a word has at least this, and at most
-const PADDING = 12; // of a node, with its border
+const PADDING = 9; // of a node, with its border
 const GAPS = [10, 40]; // between two columns
 const GAP_Y = 12;
 const LONGEST = 75; // characters of a path in the line above the tree
@@ -103,7 +103,7 @@ class DecodingTree extends CourseWidget {
     keepFromNotebook(this.stage);
     this.signs = Object.entries(SIGNS).map(([side, text]) => element("span", { class: `dt-more is-${side}`, text, "aria-hidden": "true" }));
     this.watch();
-    this.list = element("div", { class: "dt-outputs", role: "group", tabindex: 0, "aria-label": "Outputs by score" });
+    this.list = element("div", { class: "dt-outputs", role: "group", "aria-label": "Outputs by score" });
     this.rows = this.outputs().map((node) => this.output(node));
     this.list.append(...this.rows.map(({ row }) => row));
 
@@ -255,6 +255,9 @@ class DecodingTree extends CourseWidget {
       row.classList.toggle("is-best", won.has(output.id));
       row.setAttribute("aria-pressed", output.id === node);
     }
+    // a list that scrolls must be reached by key, also while none of its buttons is there
+    if (this.rows.some(({ node: output }) => output.step <= step)) this.list.removeAttribute("tabindex");
+    else this.list.tabIndex = 0;
     this.count.textContent = `step ${step} of ${this.last}`;
     // not `disabled`: that would take the focus, and the next key would go to the notebook
     for (const button of this.backward) button.setAttribute("aria-disabled", step === 0);
@@ -301,7 +304,7 @@ function treeLayout(labels, columns, rows, widthOf) {
     const share = ROOM / columns;
     const width = Math.ceil(Math.max(narrowest, Math.min(share - GAPS[0], Math.min(word, WORD_WIDTHS[1]) + PADDING)));
     const pitch = width + Math.floor(Math.max(GAPS[0], Math.min(GAPS[1], share - width)));
-    const height = Math.ceil(1.2 * (2 * type + 3)) + 4;
+    const height = Math.ceil(1.2 * (2 * type + 3)) + 3;
     return { type, width, pitch, height, pitchY: height + GAP_Y };
   });
   const fits = ({ width, pitch, height, pitchY }) => (columns - 1) * pitch + width <= ROOM
