@@ -451,6 +451,7 @@ def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=", "--allow-root"]
+    options.append("--ServerApp.disable_check_xsrf=True")  # the test saves a file
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("JUPYTER", "COURSE"))}
     environment |= {"HOME": str(home), "USERPROFILE": str(home)}
     with open(home / "log", "w+", encoding="utf-8") as log:
