@@ -483,8 +483,8 @@ def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
             path = course / "notebooks" / "03_lesson.ipynb"
             before, model = path.read_bytes(), json.loads(notebook)
             model["content"]["metadata"]["language_info"] = {**METADATA["language_info"], "version": "3.99.0"}
-            save = urllib.request.Request(f"http://127.0.0.1:{port}/api/contents/notebooks/03_lesson.ipynb", method="PUT",
-                                          data=json.dumps(model).encode())
+            address = f"http://127.0.0.1:{port}/api/contents/notebooks/03_lesson.ipynb"
+            save = urllib.request.Request(address, json.dumps(model).encode(), method="PUT")
             urllib.request.urlopen(save, timeout=10).close()
             assert path.read_bytes() == before
         finally:
