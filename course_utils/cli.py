@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -80,12 +81,19 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(action=action)
         return added
 
+    def one(added):
+        added.add_argument("notebook", metavar="NOTEBOOK", help="number (02), name or path of the notebook")
+
+    def several(added):
+        added.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="numbers (02), names or paths of notebooks "
+                                                                            "(default: all that have a number)")
+
     command(
         "lab",
         _lab,
         "open the course in JupyterLab",
-        "The numbered notebooks are marked as trusted for this session, so that their widgets show before any cell "
-        "runs. Further options go to JupyterLab.",
+        "Its notebooks and the handouts in handouts/ are marked as trusted for this session, so that their widgets "
+        "show before any cell runs. Further options go to JupyterLab.",
         ["course lab", "course lab --no-browser --port 9999"],
     )
     run = command(
@@ -94,16 +102,15 @@ def _parser() -> argparse.ArgumentParser:
         "execute notebooks from top to bottom",
         "Each notebook gets a fresh kernel and is written back in place, with its outputs, if every cell succeeded; "
         "else the file stays as it was.",
-        ["course run", "course run 02", "course run 02 --seed 1", "course run 01 02 --html site"],
+        ["course run", "course run 02", "course run 01 02 --seed 1"],
     )
-    run.add_argument("numbers", nargs="*", metavar="NN", help="numbers of notebooks (default: all)")
+    several(run)
     run.add_argument(
         "--seed",
         type=int,
         metavar="N",
         help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back",
     )
-    run.add_argument("--html", type=Path, metavar="DIR", help="write self-contained pages there instead of notebooks")
 
     slides = command(
         "slides",
@@ -113,10 +120,21 @@ def _parser() -> argparse.ArgumentParser:
         "and space move, S opens the speaker view, O the overview, F full screen.",
         ["course slides 02", "course slides 02 --out lecture.html"],
     )
-    slides.add_argument("number", metavar="NN", help="number of the notebook")
+    one(slides)
     slides.add_argument(
         "--out", type=Path, default=Path("."), metavar="PATH", help="file (.html) or folder (default: this folder)"
     )
+
+    page = command(
+        "page",
+        _page,
+        "write notebooks as pages to read",
+        "The committed outputs are shown; nothing is executed. Each page is one HTML file that needs no network, with "
+        "its contents and links to the lessons before and after it, where their pages are in the same folder.",
+        ["course page 02", "course page --out site"],
+    )
+    several(page)
+    page.add_argument("--out", type=Path, default=Path("."), metavar="DIR", help="folder (default: this folder)")
 
     handout = command(
         "handout",
@@ -126,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         "cleared, pictures are put into the file.",
         ["course handout 02", "course handout 02 --out for_students"],
     )
-    handout.add_argument("number", metavar="NN", help="number of the notebook")
+    one(handout)
     handout.add_argument(
         "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
     )
@@ -164,16 +182,17 @@ def _lab(arguments: argparse.Namespace, root: Path) -> int:
 
     from .publish.notebooks import find
 
+    first, *_ = find(None, root)
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
     ours = [str(Path(__file__).parent / "publish" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
-        _trust(find(None, root), signatures)
+        _trust([*root.glob("notebooks/**/*.ipynb"), *root.glob("handouts/*.ipynb")], signatures)
         LabApp.launch_instance(
             argv=[
                 f"--ServerApp.root_dir={root}",
-                "--LabApp.default_url=/lab/tree/notebooks",
+                f"--LabApp.default_url=/lab/tree/notebooks/{first.name}",
                 # the only user of most containers; Jupyter refuses root unless told
                 f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
                 *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
@@ -184,14 +203,15 @@ def _lab(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
-    """Sign notebooks, so that JupyterLab shows their saved HTML."""
+    """Sign notebooks, so that JupyterLab shows their saved HTML; a broken one is left to JupyterLab."""
     from nbformat.sign import NotebookNotary
 
-    from .publish.notebooks import read
+    from .publish.notebooks import CourseError, read
 
     notary = NotebookNotary(**signatures)
     for path in paths:
-        notary.sign(read(path))
+        with suppress(CourseError):
+            notary.sign(read(path))
     notary.store.close()
 
 
@@ -208,17 +228,23 @@ def _seed(given: int | None) -> int | None:
         raise CourseError(f"COURSE_SEED is {variable!r}; expected a whole number such as 1.") from None
 
 
-def _run(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import CellError, CourseError, execute, find, replace_file, write
+def _paths(names: list[str], root: Path) -> list[Path]:
+    """The named notebooks, each once; without a name every numbered one."""
+    from .publish.notebooks import find
 
-    numbers = list(dict.fromkeys(arguments.numbers)) or [None]
-    paths = [path for number in numbers for path in find(number, root)]
+    return list(dict.fromkeys(path for name in names or [None] for path in find(name, root)))
+
+
+def _run(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish.notebooks import CellError, execute, write
+
+    paths = _paths(arguments.notebooks, root)
     paths.sort(key=lambda path: path.name.startswith("00"))     # last: its ledger reads the others as they are saved
     seed = _seed(arguments.seed)
-    if arguments.html and arguments.html.exists() and not arguments.html.is_dir():
-        raise CourseError(f"--html {arguments.html} is a file; expected a folder.")
     failed = 0
     for path in paths:
+        if not sys.stdout.isatty():
+            print(f"{path.name}  is executed …", flush=True)
         try:
             run = execute(path, seed, tell=lambda cell, of, name=path.name: _progress(f"{name}  cell {cell} of {of}"))
         except CellError as problem:
@@ -227,23 +253,17 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
             failed += 1
             continue
         _progress("")
-        if arguments.html:
-            from .publish.slides import page
-
-            target = arguments.html / f"{path.stem}.html"
-            replace_file(target, page(run.notebook, path.parent))
-            fate = f"written to {target}"
-        elif seed in (None, 0):
+        if seed in (None, 0):
             write(run.notebook, path)
             fate = "written"
         else:
             fate = f"not written, because seed {seed} is not the course's own (0)"
-        print(f"{path.name}  {run.seconds:.0f} s, peak memory {run.peak_memory / 1e9:.2f} GB, {fate}")
+        print(f"{path.name}  {run.seconds:.0f} s, peak memory {run.peak_memory / 1e9:.2f} GB, {fate}", flush=True)
     return EXIT_FAILED if failed else EXIT_OK
 
 
 def _progress(line: str) -> None:
-    """Replace the last line of a terminal; say nothing to a file or a pipe."""
+    """Replace the last line of a terminal; a file or a pipe hears of whole notebooks only."""
     if sys.stdout.isatty():
         print(f"\r\033[K{line}", end="", flush=True)
 
@@ -262,17 +282,43 @@ def _slides(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.notebooks import find, read, replace_file
     from .publish.slides import deck
 
-    (path,) = find(arguments.number, root)
+    (path,) = find(arguments.notebook, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
     replace_file(target, deck(read(path), path.parent))
     print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
     return EXIT_OK
 
 
-def _handout(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import CourseError, find, handout, read, write
+def _page(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish.exporting import heading
+    from .publish.notebooks import CourseError, find, read, replace_file
+    from .publish.pages import page
 
-    (path,) = find(arguments.number, root)
+    if arguments.out.exists() and not arguments.out.is_dir():
+        raise CourseError(f"--out {arguments.out} is a file; expected a folder.")
+    paths = _paths(arguments.notebooks, root)
+    course = find(None, root)
+
+    def link(place: int) -> tuple[str, str] | None:
+        """Address and title of the page of the notebook at this place, if there is or will be one."""
+        path = course[place] if 0 <= place < len(course) else None
+        if path is None or not (path in paths or (arguments.out / f"{path.stem}.html").is_file()):
+            return None
+        return f"{path.stem}.html", heading(read(path))
+
+    for path in paths:
+        place = course.index(path) if path in course else -2
+        target = arguments.out / f"{path.stem}.html"
+        replace_file(target, page(read(path), path.parent, before=link(place - 1), after=link(place + 1)))
+        print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
+    return EXIT_OK
+
+
+def _handout(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish.handouts import handout
+    from .publish.notebooks import CourseError, find, read, write
+
+    (path,) = find(arguments.notebook, root)
     target = arguments.out / path.name
     if target.resolve() == path.resolve():
         raise CourseError(f"--out {arguments.out} would replace the notebook itself; name another folder.")

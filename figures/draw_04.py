@@ -82,8 +82,9 @@ ALT = {
         "self-attention and feed-forward read from it to the side, and their results are added to it. Left, post-LN, "
         "as in the paper of 2017: after each sum a LayerNorm stands on the path itself, so the path leads through "
         "every LayerNorm; x becomes LayerNorm(x + F(x)). Right, pre-LN, used since 2018, in tensor2tensor and GPT-2, "
-        "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and the path is straight "
-        "and free; x becomes x + F(LayerNorm(x)). After the last layer follows one more LayerNorm.",
+        "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and "
+        "the path is straight and free; x becomes x + F(LayerNorm(x)). After the last layer follows one more "
+        "LayerNorm.",
     "04_layer_norm":
         "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; a row a word, "

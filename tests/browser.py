@@ -209,12 +209,12 @@ def assert_quiet(browser_page) -> None:
     assert browser_page.outside_requests == []
 
 
-def open_slides(page, folder, *widgets):
-    """Open a deck: a slide before, one for each widget, one after. Slide number 1 is the first widget."""
+def open_slides(page, folder, *widgets, tags=()):
+    """Open a deck: a slide before, one for each widget, one after. Slide number 1 is the first widget; tags: its."""
     notebook = lesson(folder)
     notebook.cells = [text("slide", "## Before")]
     for widget in widgets:
-        notebook.cells += [text("slide", "## One"), code("-", "w", data={"text/html": widget.to_html()})]
+        notebook.cells += [text("slide", "## One"), code("-", "w", *tags, data={"text/html": widget.to_html()})]
     notebook.cells.append(text("slide", "## After"))
     open_deck(page, deck(notebook, folder), folder)
 

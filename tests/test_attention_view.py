@@ -14,7 +14,7 @@ from PIL import Image
 from sample_attentions import softmax
 from sample_widgets import exported
 
-from course_utils.widgets import AttentionView, attention_view, strip_widget_state
+from course_utils.widgets import AttentionView, attention_view, still, strip_widget_state
 from course_utils.widgets.still import GREY, LIGHT
 from course_utils.widgets.tensors import thumbnails
 
@@ -568,3 +568,36 @@ def test_strip_leaves_other_outputs():
     strip_widget_state(notebook)
     assert notebook["cells"][1]["outputs"][0]["data"] == bar
     assert notebook["cells"][1]["outputs"][1] == {"output_type": "stream", "text": "hello"}
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"weights": []}, r"empty list; expected \[T_q, T_k\]"),
+    ({"rows": None}, "rows are None; expected a list of tokens"),
+    ({"columns": 2}, "columns are 2; expected a list of tokens"),
+    ({"alignment": [(0.5, 1)]}, r"alignment has \(0.5, 1\); expected pairs of whole numbers"),
+    ({"alignment": [(0, 1, 1)]}, r"alignment has \(0, 1, 1\); expected pairs"),
+    ({"weights": np.ma.masked_array(np.eye(2), np.eye(2) == 0)}, r"2 hidden values.*weights.filled\(0\)"),
+    ({"weights": torch.eye(2).to_sparse()}, r"sparse tensor; give weights.to_dense\(\)"),
+])
+def test_what_cannot_be_shown_is_said(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        AttentionView(**{"weights": np.eye(2), "rows": ["a", "b"], **arguments})
+
+
+@pytest.mark.parametrize("head", [0.0, "0", True, None])
+def test_a_head_is_a_whole_number(head):
+    with pytest.raises(traitlets.TraitError, match="expected a whole number from 0 to 0"):
+        AttentionView(np.eye(2), ["a", "b"], head=head)
+
+
+def test_a_masked_array_that_hides_nothing_is_an_array():
+    assert AttentionView(np.ma.masked_array(np.eye(2)), ["a", "b"]).weights.tolist() == [[[[1, 0], [0, 1]]]]
+
+
+def test_of_a_very_long_token_only_what_is_seen_is_measured(monkeypatch):
+    measured = []
+    font = still.ImageFont.FreeTypeFont
+    monkeypatch.setattr(font, "getlength", lambda self, text, *rest, real=font.getlength: measured.append(len(text))
+                        or real(self, text, *rest))
+    AttentionView(np.eye(2), ["x" * 5000, "b"]).to_html()
+    assert max(measured) <= 200

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from browser import (
     CIVIDIS,
+    OUTSIDE,
     alone,
     colours,
     destroyed,
@@ -14,6 +15,7 @@ from browser import (
     milliseconds,
     mounted,
     open_live,
+    open_slides,
     pixels,
     readout,
     run,
@@ -473,7 +475,7 @@ def test_strange_tokens_are_text(show, browser_page, kind):
         tokens = page.locator(f"{token}.av-{side}")
         assert tokens.all_text_contents() == SHOWN
         assert tokens.nth(7).get_attribute("title") == "x" * 60
-        assert tokens.nth(7).evaluate("e => e.scrollWidth > e.clientWidth && e.clientWidth <= 130")
+        assert tokens.nth(7).evaluate("e => e.scrollWidth > e.clientWidth && e.clientWidth <= 170")
         assert tokens.nth(3).get_attribute("title") == "empty token"
     assert page.locator(".attention-view :is(img, script)").count() == 0
     assert readout(page).startswith(f"{STRANGE[0]} → {STRANGE[1]}")
@@ -509,12 +511,32 @@ def test_hidden_and_scaled_as_in_a_slide_show(show):
 @pytest.mark.parametrize(("rows", "columns", "kind"), [(14, 14, "matrix"), (14, 14, "links"), (12, 20, "matrix")])
 def test_fits_a_slide(show, rows, columns, kind):
     tokens = [f"européen{k}" for k in range(20)]
-    page = show(AttentionView(np.full((rows, columns), 1 / columns), tokens[:rows], tokens[:columns], view=kind))
+    shown = AttentionView(np.full((rows, columns), 1 / columns), tokens[:rows], tokens[:columns], view=kind)
+    page = show('<div class="reveal">', shown, "</div>")
     box = page.locator(".attention-view").bounding_box()
     assert box["height"] <= 480
-    assert box["width"] <= 900
+    assert box["width"] <= 1152
     stage = page.locator(".av-stage")
     assert stage.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight")
+
+
+@pytest.mark.parametrize("kind", ["matrix", "links"])
+def test_alone_on_a_slide_its_tokens_are_read_from_the_back_row(browser_page, tmp_path, kind):
+    words = "elle protégeait une petite vieille maison près de la rivière . <eos>".split()
+    open_slides(browser_page, tmp_path, AttentionView(np.eye(12), words, view=kind), tags=("hide-input",))
+    browser_page.evaluate("Reveal.slide(1)")
+    tokens = browser_page.locator(".av-token").evaluate_all(
+        "all => all.map((e) => parseFloat(getComputedStyle(e).fontSize) * e.closest('.attention-view').currentCSSZoom)")
+    assert len(tokens) == 24
+    assert min(tokens) >= 24
+    assert browser_page.evaluate(OUTSIDE) == []
+    browser_page.mouse.move(1, 1)  # the first event of all has no movement
+    browser_page.locator(".av-query.av-token").nth(3).hover()
+    assert "petite" in readout(browser_page)
+    browser_page.keyboard.press("Tab")  # and with keys
+    browser_page.locator(".av-stage").focus()
+    browser_page.keyboard.press("ArrowDown")
+    assert "vieille" in readout(browser_page)
 
 
 def test_without_scripts_there_is_a_picture(show, open_page):

@@ -18,7 +18,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from synthetic import lesson
 
 from course_utils import bert, cli, doctor
-from course_utils.publish.notebooks import METADATA, course_root, find, handout, read, tidy
+from course_utils.publish.handouts import handout
+from course_utils.publish.notebooks import METADATA, course_root, find, read, tidy, write
 
 
 def code(source, *tags):
@@ -126,20 +127,9 @@ def test_a_seed_that_is_no_number_is_refused(course, capsys, monkeypatch):
     assert "COURSE_SEED is 'one'; expected a whole number" in capsys.readouterr().err
 
 
-def test_run_html_writes_a_page_and_leaves_the_notebook(course, capsys):
-    path = course / "notebooks" / "01_works.ipynb"
-    before = path.read_bytes()
-    assert run(course, "run", "01", "--html", "site") == cli.EXIT_OK
-    assert path.read_bytes() == before
-    html = (course / "site" / "01_works.html").read_text(encoding="utf-8")
-    assert "seed own" in html
-    assert "01_works.html" in capsys.readouterr().out
-
-
-def test_run_html_refuses_a_file(course, capsys):
-    (course / "site").touch()
-    assert run(course, "run", "01", "--html", "site") == cli.EXIT_FAILED
-    assert "--html site is a file; expected a folder" in capsys.readouterr().err
+def test_run_says_what_it_executes_when_piped(course, capsys):
+    assert run(course, "run", "01") == cli.EXIT_OK
+    assert capsys.readouterr().out.startswith("01_works.ipynb  is executed …\n01_works.ipynb  ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
@@ -188,11 +178,11 @@ def wait_for(condition, seconds=30):
 # --- numbers, help, errors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["run", "slides", "handout"])
+@pytest.mark.parametrize("command", ["run", "slides", "page", "handout"])
 def test_an_unknown_number_lists_what_there_is(course, capsys, command):
     assert run(course, command, "07") == cli.EXIT_FAILED
     error = capsys.readouterr().err
-    assert "no notebook with number '07'" in error
+    assert "no notebook with the number, name or path '07'" in error
     assert "01_works.ipynb\n  02_fails.ipynb" in error
     assert "Traceback" not in error
 
@@ -221,7 +211,7 @@ def test_what_the_system_refuses_is_said_in_words(course, capsys, monkeypatch, p
     assert "None" not in error
 
 
-@pytest.mark.parametrize("command", ["run", "slides", "handout"])
+@pytest.mark.parametrize("command", ["run", "slides", "page", "handout"])
 def test_two_notebooks_with_one_number_are_named(course, capsys, command):
     folder = course / "notebooks"
     copy = folder / "03_lesson-Copy1.ipynb"
@@ -232,7 +222,7 @@ def test_two_notebooks_with_one_number_are_named(course, capsys, command):
     assert [path.name for path in find(None, course)][2:] == ["03_lesson-Copy1.ipynb", "03_lesson.ipynb"]
 
 
-@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["handout"], ["doctor"]])
+@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["page"], ["handout"], ["doctor"]])
 def test_help_has_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
         cli.main([*command, "--help"])
@@ -252,7 +242,7 @@ def test_what_is_not_understood_exits_with_2(argv, capsys):
 
 def test_every_command_is_in_the_readme():
     readme = (course_root() / "README.md").read_text(encoding="utf-8")
-    missing = [name for name in ("lab", "run", "slides", "handout", "doctor") if f"course {name}" not in readme]
+    missing = [name for name in ("lab", "run", "slides", "page", "handout", "doctor") if f"course {name}" not in readme]
     assert missing == []
 
 
@@ -286,9 +276,9 @@ def test_a_handout_has_no_solutions_and_still_its_pictures(course):
     assert (stub.outputs, stub.execution_count) == ([], None)
     plots = [cell for cell in student.cells if cell.source == "plot_bleu(by_length)"]
     assert all(cell.outputs for cell in plots)
-    (picture,) = (cell for cell in student.cells if "drawing.svg" in cell.source)
-    assert "](attachment:drawing.svg)" in picture.source
-    assert list(picture.attachments["drawing.svg"]) == ["image/svg+xml"]
+    (picture,) = (cell for cell in student.cells if "![Encoder and decoder" in cell.source)
+    assert "](data:image/svg+xml;base64," in picture.source
+    assert not any("attachments" in cell for cell in student.cells)
     nbformat.validate(student)
 
 
@@ -322,6 +312,33 @@ def test_tidy_removes_widget_views(tmp_path):
     assert "widgets" not in tidied.metadata
     assert "widget-view" not in str(tidied)
     assert "attention-view" in str(tidied), "the HTML that needs no kernel stays"
+
+
+# --- pages --------------------------------------------------------------------------------------------------------
+
+
+def test_pages_are_made_from_the_saved_notebooks_and_linked(course, capsys):
+    before = {path: path.read_bytes() for path in (course / "notebooks").iterdir()}
+    assert run(course, "page", "02", "01_works", "--out", "site") == cli.EXIT_OK
+    assert {path: path.read_bytes() for path in (course / "notebooks").iterdir()} == before
+    pages = {number: (course / "site" / f"{name}.html").read_text(encoding="utf-8")
+             for number, name in (("01", "01_works"), ("02", "02_fails"))}
+    assert "the culprit" in pages["02"], "a notebook that cannot run is a page all the same"
+    assert '<a href="02_fails.html" rel="next">' in pages["01"]
+    assert '<a href="01_works.html" rel="prev">' in pages["02"]
+    assert ' rel="next">' not in pages["02"], "there is no page of 03 yet"
+    assert ' rel="prev">' not in pages["01"]
+    assert run(course, "page", "03", "--out", "site") == cli.EXIT_OK
+    third = (course / "site" / "03_lesson.html").read_text(encoding="utf-8")
+    assert '<a href="02_fails.html" rel="prev">' in third
+    assert '<li><a href="#section-1">One attention step</a></li>' in third
+    assert str(Path("site/03_lesson.html")) in capsys.readouterr().out
+
+
+def test_a_page_refuses_a_file_as_folder(course, capsys):
+    (course / "site").touch()
+    assert run(course, "page", "01", "--out", "site") == cli.EXIT_FAILED
+    assert "--out site is a file; expected a folder" in capsys.readouterr().err
 
 
 # --- doctor -------------------------------------------------------------------------------------------------------
@@ -426,12 +443,15 @@ def test_a_missing_browser_is_a_note_not_a_fault(monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
-    """JupyterLab starts on the course's folder, takes our settings and trusts the course's notebooks."""
+    """JupyterLab opens the first lesson, takes our settings, trusts notebooks and handouts and keeps them unchanged."""
+    write(tidy(read(course / "notebooks" / "03_lesson.ipynb")), course / "notebooks" / "03_lesson.ipynb")
+    assert run(course, "handout", "03") == cli.EXIT_OK
     home = tmp_path_factory.mktemp("home")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=", "--allow-root"]
+    options.append("--ServerApp.disable_check_xsrf=True")  # the test saves a file
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("JUPYTER", "COURSE"))}
     environment |= {"HOME": str(home), "USERPROFILE": str(home)}
     with open(home / "log", "w+", encoding="utf-8") as log:
@@ -450,13 +470,23 @@ def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
                     return None
 
             url, _ = wait_for(answers, 60)
-            assert url.endswith("/lab/tree/notebooks")
+            assert url.endswith("/lab/tree/notebooks/01_works.ipynb")
             _, settings = ask("/lab/api/settings/@jupyterlab/apputils-extension:notification")
             assert json.loads(settings)["schema"]["properties"]["fetchNews"]["default"] == "false"
             _, listing = ask("/api/contents/notebooks")
             assert "03_lesson.ipynb" in listing
             _, notebook = ask("/api/contents/notebooks/03_lesson.ipynb?content=1")
             assert '"trusted": true' in notebook
+            _, student = ask("/api/contents/handouts/03_lesson.ipynb?content=1")
+            assert '"trusted": true' in student
+            # JupyterLab saves an opened notebook with its kernel's version; the file stays as it was
+            path = course / "notebooks" / "03_lesson.ipynb"
+            before, model = path.read_bytes(), json.loads(notebook)
+            model["content"]["metadata"]["language_info"] = {**METADATA["language_info"], "version": "3.99.0"}
+            address = f"http://127.0.0.1:{port}/api/contents/notebooks/03_lesson.ipynb"
+            save = urllib.request.Request(address, json.dumps(model).encode(), method="PUT")
+            urllib.request.urlopen(save, timeout=10).close()
+            assert path.read_bytes() == before
         finally:
             server.terminate()
             server.wait(timeout=30)
@@ -465,3 +495,7 @@ def test_lab_opens_the_course_with_our_settings(course, tmp_path_factory):
 def test_find(course):
     assert find("1", course) == find("01", course) == [course / "notebooks" / "01_works.ipynb"]
     assert [path.name[:2] for path in find(None, course)] == ["01", "02", "03"]
+    for name in ("01_works", "01_works.ipynb", "notebooks/01_works.ipynb", str(course / "notebooks/01_works.ipynb")):
+        assert find(name, course) == [course / "notebooks" / "01_works.ipynb"]
+    (course / "further.ipynb").touch()
+    assert find("further.ipynb", course) == [course / "further.ipynb"]

@@ -5,6 +5,7 @@ import math
 import pytest
 from browser import (
     DARK,
+    HEARD,
     OUTSIDE,
     SMALLEST_CONTRAST,
     contrasts,
@@ -22,7 +23,7 @@ from browser import (
 from nbformat.v4 import new_code_cell, new_output
 from sample_tree import NODES, tree
 
-from course_utils.widgets import DecodingTree
+from course_utils.widgets import DecodingTree, PositionExplorer
 
 LOG_P = [node["log_prob"] for node in tree()["nodes"]]
 SCORE = [node["score"] for node in tree()["nodes"]]
@@ -45,6 +46,22 @@ def selected(page):
 
 def box(page, node):
     return page.locator(f".dt-node[data-node='{node}']").first.bounding_box()
+
+
+def bushy(steps, beam, word="européenne"):
+    """A tree of so many steps: ``beam`` kept and two pruned nodes in each."""
+    nodes = [{"parent": None, "word": "<bos>", "kept": True}]
+    parents = [0]
+    for step in range(1, steps + 1):
+        new = []
+        for k in range(beam + 2):
+            nodes.append({"parent": parents[k % len(parents)], "word": f"{word}{k}", "kept": k < beam, "step": step})
+            new += [len(nodes) - 1] * (k < beam)
+        parents = new
+    for i, node in enumerate(nodes):
+        node |= {"id": i, "log_prob": -0.37 * i, "score": -0.2 * i, "finished": False, "greedy": i == 1}
+    nodes[0]["step"] = 0
+    return {"nodes": nodes, "best": parents[0]}
 
 
 # --- what is drawn ---
@@ -72,6 +89,61 @@ def test_a_press_on_the_frame_gives_it_the_keys(show):
     page.locator(".is-title").click()
     page.keyboard.press("ArrowRight")
     assert page.locator(".dt-count").inner_text() == "step 2 of 4"
+
+
+def test_a_press_between_the_nodes_gives_it_the_keys(show):
+    page = show(HEARD, DecodingTree(tree(), step=1))
+    stage = page.locator(".dt-stage").bounding_box()
+    for x, y in ((stage["width"] - 5, 5), (stage["width"] / 2, stage["height"] - 3), (250, stage["height"] - 20)):
+        page.evaluate("document.activeElement.blur()")
+        page.mouse.click(stage["x"] + x, stage["y"] + y)
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".dt-count").inner_text() == "step 2 of 4"
+        page.keyboard.press("ArrowLeft")
+    assert page.evaluate("heard") == []
+
+
+@pytest.mark.parametrize("given", [
+    {}, {"n1": {"log_prob": -0.0001}, "n2": {"log_prob": -10.31}, "n4": {"log_prob": -10.3101}},
+    {"n1": {"word": "gypsy gypsy gypsy"}}])
+def test_a_node_holds_its_word_and_its_numbers(show, given):
+    page = show(DecodingTree(tree(**given)))
+    for node in page.locator(".dt-node").all():
+        outer = node.bounding_box()
+        parts = [part.evaluate("""e => {
+            const range = document.createRange();
+            range.selectNodeContents(e);
+            const { left, right, top, bottom } = range.getBoundingClientRect();
+            return { left, right, top, bottom };
+        }""") for part in node.locator(".dt-numbers").all()]
+        word = node.locator(".dt-word").bounding_box()
+        for inner in parts:
+            assert outer["x"] + 2 <= inner["left"]
+            assert inner["right"] <= outer["x"] + outer["width"] - 2
+            assert inner["bottom"] <= outer["y"] + outer["height"]
+            numbers = node.locator(".dt-numbers").bounding_box()
+            assert word["y"] + word["height"] <= numbers["y"] + 0.5  # descenders stay above the numbers
+    assert page.locator(".dt-word").first.evaluate("e => e.scrollHeight <= e.clientHeight")
+
+
+@pytest.mark.parametrize(("given", "signs"), [(tree(), [False] * 4), (bushy(30, 12), [False, True, False, True])],
+                         ids=["all of it", "more to the right and below"])
+def test_signs_say_where_there_is_more(show, given, signs):
+    page = show(DecodingTree(given))
+    seen_signs = "signs => signs.map((sign) => getComputedStyle(sign).display !== 'none')"
+    page.wait_for_timeout(100)  # a resize is observed in the next frame
+    assert page.locator(".dt-more").evaluate_all(seen_signs) == signs
+    page.locator(".dt-stage").evaluate("e => e.scrollTo(1e6, 1e6)")
+    page.wait_for_timeout(100)
+    assert page.locator(".dt-more").evaluate_all(seen_signs) == [signs[1], False, signs[3], False]
+
+
+@pytest.mark.parametrize("name", ["decoding-tree", "position-explorer"])
+def test_in_a_narrow_place_its_right_edge_is_seen(show, name):
+    shown = DecodingTree(bushy(9, 4)) if name == "decoding-tree" else PositionExplorer(length=16, d_model=8)
+    page = show('<div id="place" style="width: 700px; overflow: hidden">', shown, "</div>")
+    place, widget = page.locator("#place").bounding_box(), page.locator(f".{name}").bounding_box()
+    assert widget["x"] + widget["width"] <= place["x"] + place["width"]
 
 
 def test_columns_are_steps_and_the_likeliest_is_on_top(show):
@@ -250,22 +322,6 @@ def test_a_screen_reader_hears_title_buttons_and_the_selected_node(show):
 
 
 # --- sizes ---
-
-
-def bushy(steps, beam, word="européenne"):
-    """A tree of so many steps: ``beam`` kept and two pruned nodes in each."""
-    nodes = [{"parent": None, "word": "<bos>", "kept": True}]
-    parents = [0]
-    for step in range(1, steps + 1):
-        new = []
-        for k in range(beam + 2):
-            nodes.append({"parent": parents[k % len(parents)], "word": f"{word}{k}", "kept": k < beam, "step": step})
-            new += [len(nodes) - 1] * (k < beam)
-        parents = new
-    for i, node in enumerate(nodes):
-        node |= {"id": i, "log_prob": -0.37 * i, "score": -0.2 * i, "finished": False, "greedy": i == 1}
-    nodes[0]["step"] = 0
-    return {"nodes": nodes, "best": parents[0]}
 
 
 @pytest.mark.parametrize(("steps", "beam"), [(9, 4), (12, 5), (5, 8), (1, 2)])

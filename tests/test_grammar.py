@@ -164,7 +164,7 @@ def test_wrong_arguments_are_named(arguments, message):
 
 
 def test_too_many_short_sentences_end_in_an_error(monkeypatch):
-    monkeypatch.setattr("course_utils.data.grammar.ATTEMPTS", 2000)
+    monkeypatch.setattr("course_utils.data.grammar.ATTEMPTS", 200)
     with pytest.raises(ValueError, match=r"n=5000 pairs .* new sentence of 4 to 4 tokens"):
         corpus(5000, min_len=4, max_len=4)
 

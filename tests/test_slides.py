@@ -10,9 +10,11 @@ from browser import OUTSIDE, assert_quiet, open_deck
 from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
-from course_utils.publish import slides
+from course_utils.publish import exporting, slides
+from course_utils.publish.exporting import packaged
 from course_utils.publish.notebooks import CourseError, course_root, read
-from course_utils.publish.slides import deck, packaged, page
+from course_utils.publish.pages import page
+from course_utils.publish.slides import deck
 from course_utils.widgets import AttentionView, SoftmaxLab
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
@@ -282,7 +284,8 @@ def test_a_notebook_without_slides_says_so(tmp_path):
 
 
 def test_no_script_inside_the_deck_ends_it_early(tmp_path, monkeypatch):
-    monkeypatch.setattr(slides, "packaged", lambda package, ending: f"x = '{ending}</script>';")
+    for module in (exporting, slides):
+        monkeypatch.setattr(module, "packaged", lambda package, ending: f"x = '{ending}</script>';")
     html = deck(lesson(tmp_path), tmp_path)
     scripts = re.findall(r"<script>x = '[^<]*/(.*?)</script>", html)
     assert scripts == [rf"{name}<\/script>';" for name in ("tex-svg-full.js", "reveal.js", "notes.js")]

@@ -241,3 +241,11 @@ def test_figures_do_not_depend_on_the_notebooks_style(make):
 
 def test_sizes():
     assert len(_lean(javascript("step_through"))) + len(_lean(stylesheet("step_through"))) < 40_000
+
+
+@pytest.mark.parametrize(("queries", "keys", "shape"), [
+    (np.zeros((0, 2)), np.eye(2), r"queries have shape \(0, 2\)"), (np.zeros((2, 0)), np.eye(2), r"\(2, 0\)"),
+    (np.eye(2), np.zeros((0, 2)), r"keys have shape \(0, 2\)")])
+def test_nothing_to_show_is_called_so(queries, keys, shape):
+    with pytest.raises(ValueError, match=shape + ".*are empty; there is nothing to show"):
+        StepThrough(queries, keys, np.eye(2), ["a", "b"])

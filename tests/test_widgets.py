@@ -2,11 +2,27 @@
 
 import gc
 import inspect
+import json
 import weakref
 
+import numpy as np
+import pytest
 from sample_widgets import MAKE, every_widget, make
 
 from course_utils import widgets
+from course_utils.widgets import (
+    Ask,
+    AttentionView,
+    DecodingTree,
+    ImageAttention,
+    MaskExplorer,
+    PositionExplorer,
+    Question,
+    Quiz,
+    SoftmaxLab,
+    StepThrough,
+    TokenizerView,
+)
 from course_utils.widgets.base import CourseWidget
 
 
@@ -47,3 +63,29 @@ def test_a_closed_widget_is_freed(name):
     del widget
     gc.collect()
     assert alive() is None
+
+
+SURROGATE = "half of \ud83d an emoji"  # what a byte-level tokenizer may cut; UTF-8 cannot say it
+
+
+@pytest.mark.parametrize("make", [
+    lambda text: AttentionView(np.eye(2), [text, "b"], title=text),
+    lambda text: StepThrough(np.eye(2), np.eye(2), np.eye(2), [text, "b"], title=text),
+    lambda text: StepThrough.decoding(np.eye(2), [text, "b"], ["a", text]),
+    lambda text: SoftmaxLab([1.0, 2.0], [text, "b"], title=text),
+    lambda text: MaskExplorer(title=text),
+    lambda text: PositionExplorer(title=text),
+    lambda text: TokenizerView(text, [("a", "b")], title=text),
+    lambda text: Quiz([Question(text, [(text, text, True), ("b", "c", False)])], title=text),
+    lambda text: Ask(lambda asked: [(text, 1.0)], text, title=text),
+    lambda text: ImageAttention(np.zeros((2, 2)), np.eye(4), title=text),
+    lambda text: DecodingTree({"best": 0, "nodes": [
+        {"id": 0, "parent": None, "word": text, "log_prob": 0.0, "score": 0.0, "step": 0, "kept": True,
+         "finished": True, "greedy": True}]}, title=text),
+])
+def test_a_lone_surrogate_is_shown_as_a_sign(make):
+    widget = make(SURROGATE)
+    shown = widget._repr_mimebundle_()[0]
+    assert "half of \ufffd an emoji" in shown["text/html"]
+    json.dumps(shown, ensure_ascii=False).encode()
+    json.dumps(widget.get_state(), ensure_ascii=False, default=lambda _: "").encode()

@@ -1,4 +1,4 @@
-"""Find the course's notebooks, execute them, and make the students' version."""
+"""Find the course's notebooks, execute them, read and write them."""
 
 import base64
 import logging
@@ -74,22 +74,31 @@ def course_root() -> Path:
     raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
 
 
-def find(number: str | None, root: Path) -> list[Path]:
-    """The notebook with this number (``"02"`` or ``"2"``), or with ``None`` every numbered notebook.
+def find(name: str | None, root: Path) -> list[Path]:
+    """The notebook with this number, name or path, or with ``None`` every numbered notebook.
+
+    Args:
+        name: ``"02"``, ``"2"``, ``"02_bahdanau_attention"`` with or without ``.ipynb``, or the path of any notebook.
+        root: the folder that holds ``notebooks/``.
 
     Raises:
         CourseError: if there is none, or several have the number; the message lists them.
     """
     everything = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    found = [path for path in everything if number is None or path.name[:2] == number.zfill(2)]
-    if number is not None and len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise CourseError(f"{len(found)} notebooks have the number {number!r}: {names}. Keep one of them, and give the "
-                          "others names without a number in front, such as my_copy.ipynb.")
+    if name is None:
+        found = everything
+    elif Path(name).suffix == ".ipynb" and Path(name).is_file():
+        found = [Path(name).resolve()]
+    else:
+        found = [path for path in everything if path.name[:2] == name.zfill(2) or name in (path.name, path.stem)]
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise CourseError(f"{len(found)} notebooks have the number {name!r}: {names}. Keep one of them, and give "
+                              "the others names without a number in front, such as my_copy.ipynb.")
     if found:
         return found
     there = "\n  ".join(path.name for path in everything) or "(none yet)"
-    what = "no notebook" if number is None else f"no notebook with number {number!r}"
+    what = "no notebook" if name is None else f"no notebook with the number, name or path {name!r}"
     raise CourseError(f"{what} in {root / 'notebooks'}. There is:\n  {there}")
 
 
@@ -224,37 +233,30 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
-def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """The students' version: no solutions, no speaker notes, outputs of exercises and checks cleared; the rest stays.
+def slide_type(cell: NotebookNode) -> str:
+    """A cell's slide type: ``"slide"``, ``"subslide"``, ``"fragment"``, ``"notes"``, ``"skip"`` or ``"-"``."""
+    return cell.metadata.get("slideshow", {}).get("slide_type", "-")
+
+
+def embed_pictures(cell: NotebookNode, folder: Path) -> None:
+    """Put the local pictures that a text cell shows into its source, as ``data:`` addresses.
+
+    JupyterLab shows no SVG that is a cell's attachment; an SVG at a ``data:`` address it shows even in a notebook
+    that is not trusted.
 
     Args:
-        notebook: an executed notebook; it is not changed.
-        folder: the notebook's folder. Pictures are read from there and put into the handout, which is one file.
+        cell: a text cell; its source is changed.
+        folder: the notebook's folder, from which the pictures are read.
 
     Raises:
         CourseError: if a picture is missing.
     """
-    student = deepcopy(notebook)
-    student.cells = [cell for cell in student.cells if "solution" not in tags(cell)
-                     and cell.metadata.get("slideshow", {}).get("slide_type") != "notes"]
-    for cell in student.cells:
-        if cell.cell_type == "markdown":
-            attach_images(cell, folder)
-        elif tags(cell) & {"exercise", "check"}:
-            cell.outputs, cell.execution_count = [], None
-    return student
 
-
-def attach_images(cell: NotebookNode, folder: Path) -> None:
-    """Put the local pictures that a text cell shows into the cell."""
-
-    def attach(match: re.Match) -> str:
+    def embed(match: re.Match) -> str:
         picture = folder / unquote(match[2])
         if not picture.is_file():
             raise CourseError(f"the picture {match[2]} is missing in {folder}. Restore it, or mend the link.")
         kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
-        content = base64.b64encode(picture.read_bytes()).decode("ascii")
-        cell.setdefault("attachments", NotebookNode())[picture.name] = NotebookNode({kind: content})
-        return f"{match[1]}attachment:{picture.name}"
+        return f"{match[1]}data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
 
-    cell.source = _IMAGE.sub(attach, cell.source)
+    cell.source = _IMAGE.sub(embed, cell.source)

@@ -11,6 +11,7 @@ import hashlib
 import html
 import json
 import warnings
+from numbers import Integral
 from pathlib import Path
 
 import anywidget
@@ -71,9 +72,22 @@ def _lean(source: str) -> str:
 
 def check_index(name: str, index: int, size: int) -> int:
     """The index, if there is such a thing; otherwise a ``TraitError`` that says how many there are."""
+    if not isinstance(index, Integral) or isinstance(index, bool):
+        raise traitlets.TraitError(f"{name} is {index!r:.40}; expected a whole number from 0 to {size - 1}.")
     if not 0 <= index < size:
         raise traitlets.TraitError(f"{name} is {index}, but there are {size}: 0 to {size - 1}.")
-    return index
+    return int(index)
+
+
+def well_formed(value):
+    """The value, with lone surrogates in its texts replaced by U+FFFD: UTF-8 has none, so nothing could be sent."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {well_formed(key): well_formed(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(well_formed, value))
+    return value
 
 
 class CourseWidget(anywidget.AnyWidget):
@@ -85,6 +99,9 @@ class CourseWidget(anywidget.AnyWidget):
 
     _widget: str
     _files: str
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, well_formed(value) if self.has_trait(name) else value)
 
     def add_traits(self, **traits):
         """As in ipywidgets, without the deprecation warning that ipywidgets 8.1.2 causes here."""

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
 from .colours import INK, KEY, MUTED, QUERY, VALUE
 from .still import attention_heatmap, figure_picture, matrix_picture, paper
-from .tensors import as_array, read_tokens, read_weights, warn_of_odd_rows
+from .tensors import as_array, list_of_tokens, read_tokens, read_weights, warn_of_odd_rows
 
 STEPS = {"attention": ("scores", "mask", "softmax", "weigh", "sum"), "decoding": ("look", "write")}
 MOST_TOKENS = 40  # rows that can be followed by eye
@@ -243,9 +243,9 @@ class StepThrough(CourseWidget):
 def _read_attention(queries, keys, values, rows, columns, mask) -> tuple[dict, dict]:
     """The arrays of a computation, and the content that the page draws."""
     arrays = _read_vectors(queries, keys, values)
-    rows = [str(token) for token in rows]
+    rows = list_of_tokens("rows", rows)
     given = columns is not None
-    columns = [str(token) for token in columns] if given else rows
+    columns = list_of_tokens("columns", columns) if given else rows
     for name, tokens, vectors in (("rows", rows, "queries"), ("columns", columns, "keys")):
         if len(tokens) != len(arrays[vectors]):
             said = name if name == "rows" or given else "rows, which are the columns too (no columns were given)"
@@ -284,7 +284,9 @@ def _read_vectors(queries, keys, values) -> dict[str, np.ndarray]:
     arrays = {"queries": queries, "keys": keys, "values": values}
     for name, given in arrays.items():
         array = arrays[name] = as_array(name, given)
-        if array.ndim != 2 or not array.size:
+        if array.ndim == 2 and not array.size:
+            raise ValueError(f"{name} have shape {array.shape}, [T, d], and are empty; there is nothing to show.")
+        if array.ndim != 2:
             raise ValueError(f"{name} have {array.ndim} axes, shape {array.shape}; expected [T, d]. Of several heads, "
                              f"choose one: {name}[0, 0].")
         if array.shape[1] > WIDEST:

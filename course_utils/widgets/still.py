@@ -19,6 +19,7 @@ from .colours import BAD, KEY, MUTED, PAPER, QUERY
 from .tensors import as_array, unpacked
 
 LONGEST = 130  # pixels; a longer token is cut
+MOST_LETTERS = 40  # of a word beside a plot
 GREY = (201, 205, 212)  # padding
 LIGHT = (241, 242, 245)  # masked
 ROOM_FOR_TEXT = 15  # pixels between two tokens; with less, the axes are not labelled
@@ -30,9 +31,14 @@ def _font(size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(folder / "DejaVuSans.ttf", size, layout_engine=ImageFont.Layout.BASIC)
 
 
+def _cut(word: str) -> str:
+    """A word for an axis: of a very long one its beginning."""
+    return word if len(word) <= MOST_LETTERS else word[:MOST_LETTERS - 1] + "…"
+
+
 def _label(text: str, colour: str, font: ImageFont.FreeTypeFont) -> Image.Image:
     """One token as a picture of its own size."""
-    text = text.replace("\n", "⏎") or "∅"
+    text = text[:LONGEST].replace("\n", "⏎") or "∅"  # no letter is narrower than a pixel
     while len(text) > 1 and font.getlength(text) > LONGEST:
         text = text.removesuffix("…")[:-1] + "…"
     picture = Image.new("RGB", (int(font.getlength(text)) + 2, 18), PAPER)
@@ -77,6 +83,7 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
         _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
     picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto", cmap="cividis")
     axes.grid(False)
+    rows, columns = ([_cut(str(word)) for word in words] for words in (rows, columns))
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
     axes.set_yticks(range(len(rows)), rows, color=QUERY)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)

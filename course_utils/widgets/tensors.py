@@ -1,8 +1,9 @@
 """Attention weights from wherever they come, checked and put into one shape: ``[layers, heads, T_q, T_k]``."""
 
 import math
+import operator
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -86,6 +87,8 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
     weights = getattr(weights, "attentions", weights)
     if weights is None:
         raise ValueError(f"weights are None. {NO_ATTENTION}")
+    if isinstance(weights, list) and not weights:
+        raise ValueError("weights are an empty list; expected [T_q, T_k], or one tensor [B, heads, T_q, T_k] a layer.")
     if isinstance(weights, (list, tuple)) and any(layer is None or isinstance(layer, tuple) for layer in weights):
         raise ValueError(_no_tensor(weights))
     if isinstance(weights, tuple) and not weights:
@@ -117,7 +120,16 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
 
 
 def as_array(name: str, values) -> np.ndarray:
-    """A float32 copy of a tensor (any device and floating type), an array or nested lists."""
+    """A float32 copy of a tensor (any device and floating type), an array or nested lists.
+
+    Raises:
+        ValueError: for what is not an array of real numbers, a sparse tensor, or a masked array that hides a value.
+    """
+    if getattr(values, "is_sparse", False) or "sparse" in str(getattr(values, "layout", "")):
+        raise ValueError(f"{name} are a sparse tensor; give {name}.to_dense().")
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} are a masked array with {np.ma.count_masked(values)} hidden values, which have no "
+                         f"number to show; fill them first: {name}.filled(0).")
     if hasattr(values, "detach"):  # a tensor of torch, which need not be installed; NumPy has no bfloat16
         values = values.detach().cpu().float().numpy()
     try:
@@ -179,9 +191,9 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
     Raises:
         ValueError: if they do not fit the weights.
     """
-    rows = [str(token) for token in rows]
     own = columns is not None
-    columns = [str(token) for token in columns] if own else rows
+    rows = list_of_tokens(names[0], rows)
+    columns = list_of_tokens(names[1], columns) if own else rows
     for name, axis, tokens in ((names[0], 2, rows), (names[1], 3, columns)):
         if len(tokens) != weights.shape[axis]:
             said = f"{len(tokens)} tokens in {name}"
@@ -194,9 +206,24 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
     return rows, columns
 
 
+def list_of_tokens(name: str, tokens) -> list[str]:
+    """The tokens as strings; ``name``: what the caller calls them."""
+    if not isinstance(tokens, Iterable):
+        raise ValueError(f"{name} are {tokens!r:.40}; expected a list of tokens, such as ['the', 'cat'].")
+    return [str(token) for token in tokens]
+
+
 def read_links(alignment, rows: Sequence[str], columns: Sequence[str]) -> list[list[int]]:
     """True links ``[row, column]``, in order."""
-    links = sorted((int(i), int(j)) for i, j in (() if alignment is None else alignment))
+    links = []
+    for link in () if alignment is None else alignment:
+        try:
+            i, j = map(operator.index, link)
+        except (TypeError, ValueError):
+            raise ValueError(f"alignment has {link!r:.60}; expected pairs of whole numbers, (row, column) = (target "
+                             "position, source position), from 0.") from None
+        links.append((i, j))
+    links.sort()
     for i, j in links:
         if not (0 <= i < len(rows) and 0 <= j < len(columns)):
             raise ValueError(

@@ -184,6 +184,7 @@ class AttentionView extends CourseWidget {
   chooseDrawing() {
     const { view } = this.state;
     const Drawing = { matrix: MatrixDrawing, links: LinksDrawing, grid: GridDrawing, neuron: NeuronDrawing }[view];
+    this.root.dataset.view = view;
     this.drawing = new Drawing(this);
     this.stage.replaceChildren(this.drawing.node);
     this.controls.replaceChildren(...[this.drawing.controls].filter(Boolean));

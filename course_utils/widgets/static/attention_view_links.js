@@ -21,8 +21,9 @@ class LinksDrawing {
     this.side = "row"; // the selected cell is shown with all links of its row, or of its column
     const most = Math.max(view.most("row"), view.most("column"));
     this.pitch = pitchFor(most, 340, 28);
-    const left = labelWidth(view.sides.row, 74, view.names.row);
-    const right = labelWidth(view.sides.column, 34, view.names.column);
+    const type = typeFor(this.pitch);
+    const left = labelWidth(view.sides.row, type, 74, view.names.row);
+    const right = labelWidth(view.sides.column, type, 34, view.names.column);
     const above = 24;
     const height = this.pitch * most;
 
@@ -49,6 +50,7 @@ class LinksDrawing {
     this.node = element("div", { class: "av-links" },
       [queries, keys, lines, ...this.rowAxis.nodes, ...this.columnAxis.nodes]);
     this.node.style.cssText = `width:${left + LINKS_WIDTH + right}px; height:${above + height + 4}px`;
+    setType(this.node, type);
     this.controls = view.heads > 1 ? this.headBoxes() : null;
   }
 

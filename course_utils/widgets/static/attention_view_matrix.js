@@ -1,7 +1,7 @@
 // --- tokens along an axis ---------------------------------------------------------------------------------------
 
-const FONT = "14px system-ui, sans-serif";
-const LONGEST = 120; // CSS pixels; longer tokens end in an ellipsis
+const TYPES = [13, 20]; // sizes of a token, in CSS pixels: as large as its row allows
+const LONGEST = 8.5; // times its size; longer tokens end in an ellipsis
 const ROOM_FOR_TEXT = 13; // with less between two tokens, only the selected one is written
 
 // The tokens of one side of the view, "row" or "column". `place(node, index)` puts a node at its position;
@@ -15,7 +15,6 @@ class TokenAxis {
     this.nodes = (all ? tokens : tokens.slice(0, 1)).map((token) => tokenElement(token, classes));
     this.nodes.forEach((node, index) => {
       place(node, index);
-      node.classList.toggle("is-tight", all && pitch < 16);
       if (all) answerPointer(node, () => answer(index), view.closing.signal);
     });
     if (all) for (const index of view.padding[side === "row" ? 0 : 1]) this.nodes[index].classList.add("is-padding");
@@ -39,12 +38,24 @@ class TokenAxis {
   }
 }
 
-// Room for the longest token of some sides, at least `least` CSS pixels, and for the name of the axis.
-function labelWidth(sides, least, name = "") {
-  const widths = sides.flatMap((tokens) => tokens.slice(0, 600)).map((token) => textWidth(visible(token), `bold ${FONT}`) + 12);
-  const named = textWidth(name, "italic 13px system-ui, sans-serif") + 8;
-  return Math.ceil(Math.min(LONGEST, Math.max(least, named, ...widths)));
+// The size of tokens that stand `pitch` CSS pixels apart.
+function typeFor(pitch) {
+  return Math.max(TYPES[0], Math.min(TYPES[1], Math.floor(0.85 * pitch)));
 }
+
+function setType(node, type) {
+  node.style.setProperty("--type", `${type}px`);
+  node.style.setProperty("--longest", `${LONGEST * type}px`);
+}
+
+// Room for the longest token of some sides, at least `least` CSS pixels, and for the name of the axis.
+function labelWidth(sides, type, least, name = "") {
+  const font = `bold ${type}px system-ui, sans-serif`;
+  const widths = sides.flatMap((tokens) => tokens.slice(0, 600)).map((token) => textWidth(visible(token).slice(0, 100), font) + 12);
+  const named = textWidth(name, "italic 13px system-ui, sans-serif") + 8;
+  return Math.ceil(Math.max(named, Math.min(LONGEST * type, Math.max(least, ...widths))));
+}
+
 
 // Distance between two tokens: as large as fits `room`, no larger than `most`, no smaller than legible text needs
 // up to 40 tokens, and for longer axes as small as one pixel.
@@ -62,9 +73,10 @@ class MatrixDrawing {
     const [mostRows, mostColumns] = [view.most("row"), view.most("column")];
     const pitch = Math.min(pitchFor(mostRows, 285, 40), pitchFor(mostColumns, 560, 40));
     Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
-    const left = labelWidth(view.sides.row, 74, `${view.names.row} ↓`);
+    const type = typeFor(pitch);
+    const left = labelWidth(view.sides.row, type, 74, `${view.names.row} ↓`);
     const slanted = pitch >= 20; // narrower columns need upright tokens
-    const above = Math.ceil(labelWidth(view.sides.column, 34) * (slanted ? 0.71 : 1)) + (slanted ? 14 : 8);
+    const above = Math.ceil(labelWidth(view.sides.column, type, 34) * (slanted ? 0.71 : 1)) + (slanted ? type : 8);
 
     this.canvas = element("canvas", { class: "av-cells" });
     this.marks = shape("g", { class: "av-aligned" });
@@ -90,11 +102,12 @@ class MatrixDrawing {
     this.columnAxis = new TokenAxis(view, "column", slanted ? "is-slanted" : "is-upright", pitch, placeColumn,
       (j) => view.select(view.strongestRow(j), j));
 
-    const overhang = slanted ? Math.ceil(LONGEST * 0.71) : 0; // the last slanted token leans out to the right
+    const overhang = slanted ? above : 0; // the last slanted token leans out to the right
     this.node = element("div", { class: "av-matrix" }, [
       corner(view.names, left, above), this.board, ...this.rowAxis.nodes, ...this.columnAxis.nodes,
     ]);
     this.node.style.cssText = `width:${left + mostColumns * pitch + overhang}px; height:${above + mostRows * pitch + 4}px`;
+    setType(this.node, type);
   }
 
   // The pointer chooses the cell below it. A slide show scales the page, so the board is measured as it is now.

@@ -6,12 +6,15 @@
 // `node` is the selected one; only nodes up to `step` are shown.
 
 const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
-const NODE_WIDTHS = [84, 112]; // the narrowest and the widest node
-const NODE_HEIGHT = 34;
-const GAPS = [14, 40]; // between two columns
-const PITCH_Y = 50;
+const ROOM_BELOW = 312; // and for all rows: as high as the stage
+const TYPES = [16, 15, 14, 13]; // sizes of a node's numbers; its word is 3 larger
+const WORD_WIDTHS = [74, 100]; // a word has at least this, and at most
+const PADDING = 9; // of a node, with its border
+const GAPS = [10, 40]; // between two columns
+const GAP_Y = 12;
 const LONGEST = 75; // characters of a path in the line above the tree
 const MARGIN = 11; // for badges and rings around the nodes
+const SIGNS = { left: "‹", right: "›", up: "⌃", down: "⌄" }; // where there is more of the tree than can be seen
 const SAMPLING = { temperature: "temperature", top_k: "top-k", top_p: "top-p" };
 
 class DecodingTree extends CourseWidget {
@@ -78,7 +81,7 @@ class DecodingTree extends CourseWidget {
     const { stage } = this;
     const within = (now, from, size, room) => Math.max(Math.min(now, from - MARGIN), from + size + MARGIN - room);
     stage.scrollLeft = within(stage.scrollLeft, x, this.width, stage.clientWidth);
-    stage.scrollTop = within(stage.scrollTop, y, NODE_HEIGHT, stage.clientHeight);
+    stage.scrollTop = within(stage.scrollTop, y, this.height, stage.clientHeight);
   }
 
   // --- building ---
@@ -98,6 +101,8 @@ class DecodingTree extends CourseWidget {
     this.stage = element("div", { class: "dt-stage", tabindex: 0, role: "application" }, [this.drawing()]);
     this.stage.setAttribute("aria-roledescription", "decoding tree");
     keepFromNotebook(this.stage);
+    this.signs = Object.entries(SIGNS).map(([side, text]) => element("span", { class: `dt-more is-${side}`, text, "aria-hidden": "true" }));
+    this.watch();
     this.list = element("div", { class: "dt-outputs", role: "group", "aria-label": "Outputs by score" });
     this.rows = this.outputs().map((node) => this.output(node));
     this.list.append(...this.rows.map(({ row }) => row));
@@ -110,18 +115,37 @@ class DecodingTree extends CourseWidget {
         element("span", { class: "dt-buttons", role: "group", "aria-label": "Steps" },
           [...this.backward, this.count, ...this.forward]),
       ]),
-      this.readout, this.stage, this.list, this.legend(),
+      this.readout, element("div", { class: "dt-frame" }, [this.stage, ...this.signs]), this.list, this.legend(),
     );
   }
 
+  // Signs at the stage's edges say on which sides it scrolls; a hidden slide has no size yet.
+  watch() {
+    const { stage, signs } = this;
+    const look = () => {
+      const more = { left: stage.scrollLeft, up: stage.scrollTop };
+      more.right = stage.scrollWidth - stage.clientWidth - more.left;
+      more.down = stage.scrollHeight - stage.clientHeight - more.up;
+      Object.keys(SIGNS).forEach((side, k) => { signs[k].hidden = more[side] < 2; });
+    };
+    this.sizes?.disconnect();
+    this.sizes = new ResizeObserver(look);
+    this.sizes.observe(stage);
+    stage.addEventListener("scroll", look, { signal: this.closing.signal });
+  }
+
+  destroy() {
+    this.sizes.disconnect();
+    super.destroy();
+  }
+
   drawing() {
-    const words = this.nodes.map(({ word }) => textWidth(visible(word), "bold 16px system-ui, sans-serif"));
-    const fit = (size, [least, most]) => Math.floor(Math.max(least, Math.min(most, size)));
-    const share = ROOM / (this.last + 1);
-    this.width = fit(Math.min(Math.max(...words) + 12, share - GAPS[0]), NODE_WIDTHS);
-    this.pitch = this.width + fit(share - this.width, GAPS);
+    const rows = Math.max(...this.columns.map((column) => column.length));
+    const labels = this.nodes.map((node) => [visible(node.word), ...(node.parent === null ? ["", ""] : this.numbers(node))]);
+    const layout = treeLayout(labels, this.last + 1, rows, textWidth);
+    Object.assign(this, layout);
     const width = MARGIN * 2 + this.last * this.pitch + this.width;
-    const height = MARGIN * 2 + (Math.max(...this.columns.map((column) => column.length)) - 1) * PITCH_Y + NODE_HEIGHT;
+    const height = MARGIN * 2 + (rows - 1) * this.pitchY + this.height;
     this.boxes = this.nodes.map((node) => this.box(node));
     this.edges = this.nodes.map((node) => this.edge(node));
     const lines = shape("svg", { class: "dt-lines", width, height, "aria-hidden": "true" });
@@ -130,17 +154,16 @@ class DecodingTree extends CourseWidget {
     const order = this.edges.map((_, id) => id).sort((a, b) => rank(a) - rank(b));
     lines.append(...order.map((id) => this.edges[id]));
     const board = element("div", { class: "dt-board" }, [lines, ...this.boxes]);
-    board.style.cssText = `width:${width}px; height:${height}px`;
+    board.style.cssText = `width:${width}px; height:${height}px; --type:${this.type}px; --node:${this.height}px`;
     return board;
   }
 
   box(node) {
     const box = element("div", { class: "dt-node" }, [tokenElement(node.word, "dt-word")]);
-    box.style.cssText = `left:${MARGIN + node.step * this.pitch}px; top:${MARGIN + node.row * PITCH_Y}px; width:${this.width}px`;
+    box.style.cssText = `left:${MARGIN + node.step * this.pitch}px; top:${MARGIN + node.row * this.pitchY}px; width:${this.width}px`;
     if (node.parent !== null) {
-      box.append(element("span", { class: "dt-numbers" }, [
-        `${percent(this.probability(node))} `, element("b", { text: signed(node.log_prob) }),
-      ]));
+      const [share, logProb] = this.numbers(node);
+      box.append(element("span", { class: "dt-numbers" }, [`${share} `, element("b", { text: logProb })]));
     }
     if (node.greedy && node.parent !== null) box.append(element("span", { class: "dt-badge dt-greedy", text: "g" }));
     if (node.sampled && node.parent !== null) {
@@ -159,7 +182,7 @@ class DecodingTree extends CourseWidget {
     const from = this.nodes[node.parent];
     const x = MARGIN + from.step * this.pitch + this.width;
     const u = MARGIN + node.step * this.pitch;
-    const [y, v] = [from, node].map(({ row }) => MARGIN + row * PITCH_Y + NODE_HEIGHT / 2);
+    const [y, v] = [from, node].map(({ row }) => MARGIN + row * this.pitchY + this.height / 2);
     const d = `M${x},${y} C${(x + u) / 2},${y} ${(x + u) / 2},${v} ${u},${v}`;
     edge.append(shape("path", { class: "dt-line", d, "stroke-width": (1 + 5 * this.probability(node)).toFixed(2) }));
     if (node.greedy) edge.append(shape("path", { class: "dt-halo", d }), shape("path", { class: "dt-greedy-line", d }));
@@ -167,6 +190,11 @@ class DecodingTree extends CourseWidget {
     if (node.sampled) edge.append(shape("path", { class: "dt-sampled-line", d, transform: "translate(0 5)" }));
     edge.classList.toggle("is-kept", node.kept);
     return edge;
+  }
+
+  // What a node says below its word.
+  numbers(node) {
+    return [percent(this.probability(node)), signed(node.log_prob)];
   }
 
   // Of the word, given the words before it.
@@ -227,6 +255,9 @@ class DecodingTree extends CourseWidget {
       row.classList.toggle("is-best", won.has(output.id));
       row.setAttribute("aria-pressed", output.id === node);
     }
+    // a list that scrolls must be reached by key, also while none of its buttons is there
+    if (this.rows.some(({ node: output }) => output.step <= step)) this.list.removeAttribute("tabindex");
+    else this.list.tabIndex = 0;
     this.count.textContent = `step ${step} of ${this.last}`;
     // not `disabled`: that would take the focus, and the next key would go to the notebook
     for (const button of this.backward) button.setAttribute("aria-disabled", step === 0);
@@ -259,6 +290,26 @@ class DecodingTree extends CourseWidget {
     this.readout.dataset.node = node.id;
     this.stage.setAttribute("aria-label", `${this.count.textContent}. ${line.textContent}. ${parts.join(", ")}`);
   }
+}
+
+// The largest type with which all columns and rows fit, and the sizes that follow from it; the smallest, if none does.
+// `labels` are the nodes' words and numbers. A long word is cut, a number never.
+function treeLayout(labels, columns, rows, widthOf) {
+  const layouts = TYPES.map((type) => {
+    const font = (size, weight = "bold") => `${weight} ${size}px system-ui, sans-serif`;
+    const even = (text) => text.replace(/\d/g, "0"); // digits of one width
+    const word = Math.max(...labels.map(([text]) => widthOf(text.slice(0, 100), font(type + 3))));
+    const number = Math.max(...labels.map(([, share, logProb]) => widthOf(`${even(share)} `, font(type, "normal")) + widthOf(even(logProb), font(type))));
+    const narrowest = Math.max(number, WORD_WIDTHS[0]) + PADDING;
+    const share = ROOM / columns;
+    const width = Math.ceil(Math.max(narrowest, Math.min(share - GAPS[0], Math.min(word, WORD_WIDTHS[1]) + PADDING)));
+    const pitch = width + Math.floor(Math.max(GAPS[0], Math.min(GAPS[1], share - width)));
+    const height = Math.ceil(1.2 * (2 * type + 3)) + 3;
+    return { type, width, pitch, height, pitchY: height + GAP_Y };
+  });
+  const fits = ({ width, pitch, height, pitchY }) => (columns - 1) * pitch + width <= ROOM
+    && 2 * MARGIN + (rows - 1) * pitchY + height <= ROOM_BELOW;
+  return layouts.find(fits) || layouts.at(-1);
 }
 
 // The log-probability and the length penalty that the score is made of.

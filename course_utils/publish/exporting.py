@@ -1,0 +1,89 @@
+"""What slides and pages have in common: one HTML file from an executed notebook, which asks the network for nothing.
+
+MathJax and reveal.js are taken from the installed packages sphinx-mathjax-offline and sphinx-revealjs and written into
+the file. The code of cells tagged ``hide-input`` is left out.
+"""
+
+from collections.abc import Set
+from copy import deepcopy
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from nbformat import NotebookNode
+from traitlets.config import Config
+
+from .notebooks import CourseError, embed_pictures, tags
+
+TEMPLATES = Path(__file__).parent / "templates"
+# A widget's HTML works without a kernel, its live view does not; PNG before text.
+PRIORITY = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain"]
+
+
+@cache
+def packaged(package: str, ending: str) -> str:
+    """The text of the file of an installed package whose path ends so.
+
+    Raises:
+        CourseError: if the package or the file is missing.
+    """
+    try:
+        for file in distribution(package).files or []:
+            if str(file).replace("\\", "/").endswith(ending):
+                return Path(file.locate()).read_text(encoding="utf-8")
+    except PackageNotFoundError:
+        pass
+    raise CourseError(f"{ending} from the package {package} is missing. Type: pip install -c requirements.lock -e .")
+
+
+def script(package: str, ending: str) -> str:
+    """A packaged script, made safe to stand inside a <script> element."""
+    return packaged(package, ending).replace("</script", r"<\/script")
+
+
+def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset()) -> NotebookNode:
+    """A copy with its pictures inside, without the cells that carry one of these tags, and without widget state."""
+    copy = deepcopy(notebook)
+    copy.metadata.pop("widgets", None)
+    copy.cells = [cell for cell in copy.cells if not tags(cell) & without]
+    for cell in copy.cells:
+        if cell.cell_type == "markdown":
+            embed_pictures(cell, folder)               # nbconvert embeds no file from outside the notebook's folder
+        if "hide-input" in tags(cell):
+            cell.metadata["transient"] = {"remove_source": True}
+    return copy
+
+
+def heading(notebook: NotebookNode) -> str:
+    """The notebook's first heading."""
+    lines = (line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("# "))
+    return next(lines, "# Notebook")[2:].strip()
+
+
+def export(exporter, template: str, notebook: NotebookNode, folder: Path, title: str, parts: dict) -> str:
+    """The HTML that one of nbconvert's exporters makes with a template of ours.
+
+    Args:
+        exporter: a class, ``HTMLExporter`` or ``SlidesExporter``.
+        template: a folder in templates/.
+        notebook: as `prepared` gives it.
+        folder: the notebook's folder.
+        title: of the browser's tab; ``""`` is the notebook's first heading.
+        parts: what the template inserts, as ``resources.course``.
+    """
+    exporter = exporter(
+        template_name=template,
+        extra_template_basedirs=[str(TEMPLATES)],
+        extra_template_paths=[str(TEMPLATES)],
+        embed_images=False,                # embed_pictures did; nbconvert would break <details>
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        exclude_anchor_links=True,
+        config=Config({"NbConvertBase": {"display_data_priority": PRIORITY}}),
+    )
+    resources = {
+        "metadata": {"name": title or heading(notebook), "path": str(folder)},
+        "course": {"mathjax": script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"), **parts},
+    }
+    html, _ = exporter.from_notebook_node(notebook, resources)
+    return html
