@@ -164,8 +164,43 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
     return [sorted(hypotheses, key=lambda h: h.score, reverse=True) for hypotheses in found]
 
 
+class Node(NamedTuple):
+    """One word of a `BeamTree`, and the path that ends in it."""
+
+    id: int
+    """Its place in the list."""
+    parent: int | None
+    """An id; ``None`` for the root, which is BOS."""
+    word: str
+    log_prob: float
+    """Nats, of the path from the root; the model's, whatever the temperature of samples."""
+    score: float
+    """``log_prob`` divided by the length penalty."""
+    step: int
+    """Number of words up to here."""
+    kept: bool
+    """Whether it was in the beam."""
+    finished: bool
+    """Whether it is EOS."""
+    greedy: bool = False
+    """Whether greedy decoding comes through here."""
+    sampled: int = 0
+    """How many of the samples do."""
+
+
+class BeamTree(NamedTuple):
+    """A beam search as a tree, see `beam_tree`."""
+
+    nodes: list[Node]
+    best: int
+    """Where the hypothesis with the best score ends: an id."""
+    sampling: Mapping | None = None
+    """How samples were drawn."""
+
+
 def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, max_len: int = 60,
-              pruned: int = 2, samples: Sequence[Sequence[int]] = (), sampling: Mapping | None = None) -> dict:
+              pruned: int = 2, samples: Sequence[Sequence[int]] = (),
+              sampling: Mapping | None = None) -> BeamTree:
     """The beam search of one sentence as a tree, for :class:`course_utils.widgets.DecodingTree`.
 
     Args:
@@ -179,13 +214,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             the legend. Default: not said.
 
     Returns:
-        ``{"nodes": [...], "best": id}``, and ``"sampling"`` if it was given. A node is a dictionary: ``id`` (its place
-        in the list), ``parent`` (an id, ``None`` for the root, which is BOS), ``word``, ``log_prob`` (nats, of the path
-        from the root; the model's, whatever the temperature of samples), ``score`` (divided by the length penalty),
-        ``step`` (number of words up to here), ``kept`` (was in the beam), ``finished`` (EOS), ``greedy`` (greedy
-        decoding comes through here), ``sampled`` (how many of the samples do). Outside the beam are the pruned
-        candidates and what greedy decoding and the samples add. ``best`` is where the hypothesis with the best score
-        ends.
+        The tree: outside the beam are the pruned candidates and what greedy decoding and the samples add.
 
     Raises:
         ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1.
@@ -196,31 +225,29 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
                          f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
-    nodes: list[dict] = []
+    nodes: list[Node] = []
     children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
 
     def add(parent: int | None, word: int, log_prob: float, kept: bool) -> int:
-        step = 0 if parent is None else nodes[parent]["step"] + 1
+        step = 0 if parent is None else nodes[parent].step + 1
         children[parent, word] = len(nodes)
-        nodes.append({
-            "id": len(nodes), "parent": parent, "word": vocab.words[word], "log_prob": log_prob,
-            "score": log_prob / length_penalty(step, alpha), "step": step, "kept": kept, "finished": word == EOS,
-            "greedy": False, "sampled": 0})
+        nodes.append(Node(len(nodes), parent, vocab.words[word], log_prob, log_prob / length_penalty(step, alpha), step,
+                          kept, finished=word == EOS))
         return len(nodes) - 1
 
-    def follow(ids: Sequence[int]) -> Iterator[dict]:
-        """The nodes of one output, made where the tree does not have them."""
+    def follow(ids: Sequence[int]) -> Iterator[int]:
+        """The ids of the nodes of one output, made where the tree does not have them."""
         ids = [int(i) for i in ids][:max_len]
         ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
         memory, state = model.encode(source.to(device_of(model)))
         here, word = children[None, BOS], BOS
-        yield nodes[here]
+        yield here
         for following in ids:
             logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
-            log_prob = nodes[here]["log_prob"] + float(logits[0, -1].float().log_softmax(dim=-1)[following])
+            log_prob = nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
             there = children.get((here, following))
             here, word = add(here, following, log_prob, kept=False) if there is None else there, following
-            yield nodes[here]
+            yield here
 
     places = [add(None, BOS, 0.0, kept=True)]
     complete = []
@@ -233,14 +260,14 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             missed = [c for c in order if c not in kept and totals[c] > -math.inf][:pruned]
             added = {c: add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
             places = [added.get(c, -1) for c in chosen]
-            complete += [i for i in map(added.get, kept) if nodes[i]["finished"] or nodes[i]["step"] == max_len]
-        for node in follow(greedy(model, source, max_len)[0][0].tolist()):
-            node["greedy"] = True
+            complete += [i for i in map(added.get, kept) if nodes[i].finished or nodes[i].step == max_len]
+        for i in follow(greedy(model, source, max_len)[0][0].tolist()):
+            nodes[i] = nodes[i]._replace(greedy=True)
         for ids in samples:
-            for node in follow(ids):
-                node["sampled"] += 1
-    tree = {"nodes": nodes, "best": max(complete, key=lambda node: nodes[node]["score"])}
-    return tree if sampling is None else tree | {"sampling": dict(sampling)}
+            for i in follow(ids):
+                nodes[i] = nodes[i]._replace(sampled=nodes[i].sampled + 1)
+    best = max(complete, key=lambda i: nodes[i].score)
+    return BeamTree(nodes, best, None if sampling is None else dict(sampling))
 
 
 def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:

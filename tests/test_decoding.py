@@ -127,7 +127,7 @@ def to_end(row):
 
 
 def sources(sentences=SENTENCES):
-    return collate(encode_pairs([(s, []) for s in sentences], VOCAB, VOCAB)).source
+    return collate(encode_pairs([(list(s), []) for s in sentences], VOCAB, VOCAB)).source
 
 
 # --- greedy --------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_the_length_penalty_by_hand():
 
 def test_the_length_penalty_lets_a_longer_sentence_win():
     model = Table({(): {"<eos>": 0.4, "a": 0.6}, ("a",): {"b": 0.6, "c": 0.4}, ("a", "b"): {"d": 1}})
-    short, long = ([EOS], math.log(0.4)), (VOCAB.encode("abd") + [EOS], math.log(0.36))
+    short, long = ([EOS], math.log(0.4)), (VOCAB.encode(list("abd")) + [EOS], math.log(0.36))
     found = beam_search(model, sources(["a"]), beam=2, alpha=0)[0]
     assert [h.ids for h in found] == [short[0], long[0]]
     found = beam_search(model, sources(["a"]), beam=2, alpha=1)[0]
@@ -375,9 +375,9 @@ def test_reordered_sentences_go_on_as_what_they_are(attention, query, cell):
 def ids_of(tree, node):
     """Ids from the root to a node."""
     ids = []
-    while tree["nodes"][node]["parent"] is not None:
-        ids.insert(0, VOCAB.ids[tree["nodes"][node]["word"]])
-        node = tree["nodes"][node]["parent"]
+    while tree.nodes[node].parent is not None:
+        ids.insert(0, VOCAB.ids[tree.nodes[node].word])
+        node = tree.nodes[node].parent
     return ids
 
 
@@ -388,47 +388,47 @@ def test_the_tree_is_the_search(attention, query, cell, beam):
         model = random_model(attention, query, cell, seed=seed)
         source = sources([SENTENCES[0]])
         tree = beam_tree(model, source, VOCAB, beam, max_len=6)
-        nodes = tree["nodes"]
+        nodes = tree.nodes
         found = beam_search(model, source, beam, max_len=6)[0]
-        ends = [node for node in nodes if node["kept"] and (node["finished"] or node["step"] == 6)]
-        ends.sort(key=lambda node: -node["score"])
-        assert [ids_of(tree, node["id"]) for node in ends] == [h.ids for h in found]
-        assert_close([(n["log_prob"], n["score"]) for n in ends], [(h.log_prob, h.score) for h in found])
-        assert tree["best"] == ends[0]["id"]
-        assert (nodes[0]["word"], nodes[0]["step"], nodes[0]["log_prob"]) == ("<bos>", 0, 0.0)
-        assert len({(node["parent"], node["word"]) for node in nodes}) == len(nodes)
+        ends = [node for node in nodes if node.kept and (node.finished or node.step == 6)]
+        ends.sort(key=lambda node: -node.score)
+        assert [ids_of(tree, node.id) for node in ends] == [h.ids for h in found]
+        assert_close([(n.log_prob, n.score) for n in ends], [(h.log_prob, h.score) for h in found])
+        assert tree.best == ends[0].id
+        assert (nodes[0].word, nodes[0].step, nodes[0].log_prob) == ("<bos>", 0, 0.0)
+        assert len({(node.parent, node.word) for node in nodes}) == len(nodes)
         for i, node in enumerate(nodes):
             ids = ids_of(tree, i)
-            assert (node["id"], node["step"], node["finished"]) == (i, len(ids), ids[-1:] == [EOS])
+            assert (node.id, node.step, node.finished) == (i, len(ids), ids[-1:] == [EOS])
             if i:
-                assert node["parent"] < i
-                assert node["log_prob"] == pytest.approx(float(forced(model, source, ids).sum()), abs=1e-4)
-                assert node["score"] == pytest.approx(node["log_prob"] / length_penalty(len(ids), 0.6))
-                assert node["kept"] <= nodes[node["parent"]]["kept"]
+                assert node.parent < i
+                assert node.log_prob == pytest.approx(float(forced(model, source, ids).sum()), abs=1e-4)
+                assert node.score == pytest.approx(node.log_prob / length_penalty(len(ids), 0.6))
+                assert node.kept <= nodes[node.parent].kept
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_tree_shows_what_just_missed_the_beam(seed):
     model, source, free = random_model(seed=seed), sources([SENTENCES[0]])[0], 3
-    nodes = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=2)["nodes"]
+    nodes = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=2).nodes
     for step in range(1, 6):
-        column = [node for node in nodes if node["step"] == step]
-        kept = [node["log_prob"] for node in column if node["kept"]]
-        pruned = [node["log_prob"] for node in column if not node["kept"] and not node["greedy"]]
+        column = [node for node in nodes if node.step == step]
+        kept = [node.log_prob for node in column if node.kept]
+        pruned = [node.log_prob for node in column if not node.kept and not node.greedy]
         assert len(kept) == free
         assert len(pruned) <= 2
         assert max(pruned, default=-math.inf) <= min(kept, default=math.inf)
-        free -= sum(node["finished"] for node in column if node["kept"])
-    bare = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=0)["nodes"]
-    assert all(node["kept"] or node["greedy"] for node in bare)
-    assert len([node for node in bare if node["kept"]]) == len([node for node in nodes if node["kept"]])
+        free -= sum(node.finished for node in column if node.kept)
+    bare = beam_tree(model, source, VOCAB, beam=3, max_len=5, pruned=0).nodes
+    assert all(node.kept or node.greedy for node in bare)
+    assert len([node for node in bare if node.kept]) == len([node for node in nodes if node.kept])
     assert len(bare) < len(nodes)
 
 
 def test_no_more_is_pruned_than_asked_where_the_beam_has_few_places_left():
     model = Table({(): {"a": 0.7, "<eos>": 0.3}, ("a",): {"b": 0.4, "c": 0.3, "d": 0.2, "e": 0.1}})
-    nodes = beam_tree(model, sources(["a"]), VOCAB, beam=2, pruned=1)["nodes"]
-    assert [(node["word"], node["kept"]) for node in nodes] == [
+    nodes = beam_tree(model, sources(["a"]), VOCAB, beam=2, pruned=1).nodes
+    assert [(node.word, node.kept) for node in nodes] == [
         ("<bos>", True), ("a", True), ("<eos>", True), ("b", True), ("c", False), ("<eos>", True)]
 
 
@@ -439,36 +439,36 @@ GIVES_UP = Table({(): {"a": 0.4, "b": 0.35, "c": 0.25}, ("a",): {"a": 0.34, "b":
 
 def test_the_greedy_path_is_in_the_tree_even_where_the_beam_gives_it_up():
     tree = beam_tree(GIVES_UP, sources(["a"]), VOCAB, beam=2, alpha=0, pruned=0)
-    path = [node for node in tree["nodes"] if node["greedy"]]
-    assert [(node["word"], round(math.exp(node["log_prob"]), 4), node["kept"]) for node in path] == [
+    path = [node for node in tree.nodes if node.greedy]
+    assert [(node.word, round(math.exp(node.log_prob), 4), node.kept) for node in path] == [
         ("<bos>", 1, True), ("a", 0.4, True), ("a", 0.136, False), ("b", 0.1224, False), ("<eos>", 0.1224, False)]
-    assert [a["id"] for a in path[:-1]] == [b["parent"] for b in path[1:]]
-    assert VOCAB.decode(ids_of(tree, tree["best"])) in (["b", "c"], ["b", "d"])
+    assert [a.id for a in path[:-1]] == [b.parent for b in path[1:]]
+    assert VOCAB.decode(ids_of(tree, tree.best)) in (["b", "c"], ["b", "d"])
     with_pruned = beam_tree(GIVES_UP, sources(["a"]), VOCAB, beam=2, alpha=0, pruned=1)
-    again = [node["word"] for node in with_pruned["nodes"] if node["greedy"]]
+    again = [node.word for node in with_pruned.nodes if node.greedy]
     assert again == ["<bos>", "a", "a", "b", "<eos>"]                  # the pruned node is used, not made again
-    assert len({(n["parent"], n["word"]) for n in with_pruned["nodes"]}) == len(with_pruned["nodes"])
+    assert len({(n.parent, n.word) for n in with_pruned.nodes}) == len(with_pruned.nodes)
 
 
 def test_samples_are_paths_of_the_tree():
     source = sources(["a"])
     tree = beam_tree(LOSES, source, VOCAB, beam=1, pruned=0, samples=[
-        torch.tensor([*VOCAB.encode("bd"), EOS, PAD, PAD]), [*VOCAB.encode("bc"), EOS], [*VOCAB.encode("ac"), EOS]])
+        torch.tensor([*VOCAB.encode([*"bd"]), EOS, PAD, PAD]), [*VOCAB.encode([*"bc"]), EOS], [*VOCAB.encode([*"ac"]), EOS]])
     sampled = {tuple(VOCAB.words[k] for k in ids_of(tree, i)): (
-        node["sampled"], round(math.exp(node["log_prob"]), 6), node["kept"]) for i, node in enumerate(tree["nodes"])}
+        node.sampled, round(math.exp(node.log_prob), 6), node.kept) for i, node in enumerate(tree.nodes)}
     assert {words: facts for words, facts in sampled.items() if words[-1:] != ("<eos>",)} == {
         (): (3, 1, True), ("a",): (1, 0.6, True), ("a", "c"): (1, 0.24, True),
         ("b",): (2, 0.4, False), ("b", "c"): (1, 0.36, False), ("b", "d"): (1, 0.04, False)}
-    assert [node["sampled"] for node in tree["nodes"] if node["finished"]] == [1, 1, 1]
-    assert VOCAB.decode(ids_of(tree, tree["best"])) == ["a", "c"]          # samples do not change the search
+    assert [node.sampled for node in tree.nodes if node.finished] == [1, 1, 1]
+    assert VOCAB.decode(ids_of(tree, tree.best)) == ["a", "c"]          # samples do not change the search
 
 
 def test_a_tree_carries_how_its_samples_were_drawn():
     settings = {"temperature": 0.8, "top_k": 5}
     drawn = sample(LOSES, sources(["a"]), **settings, generator=torch.Generator().manual_seed(0))
     tree = beam_tree(LOSES, sources(["a"]), VOCAB, beam=1, samples=drawn, sampling=settings)
-    assert tree["sampling"] == settings is not tree["sampling"]
-    assert "sampling" not in beam_tree(LOSES, sources(["a"]), VOCAB, beam=1, samples=drawn)
+    assert tree.sampling == settings is not tree.sampling
+    assert beam_tree(LOSES, sources(["a"]), VOCAB, beam=1, samples=drawn).sampling is None
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (1, 1, 5)])

@@ -29,8 +29,9 @@ class DecodingTree(CourseWidget):
         view.path                               # the words up to the selected node
 
     Args:
-        tree: ``{"nodes": [...], "best": id}`` as :func:`course_utils.decoding.beam_tree` returns it. ``sampled`` may
-            be missing from the nodes. ``"sampling"``, if there is one, says in the legend how samples were drawn:
+        tree: with ``nodes`` and ``best``, a node's id, as `course_utils.decoding.beam_tree` returns it; this and its
+            nodes are NamedTuples or mappings with the fields of `course_utils.decoding.Node`. ``sampled`` may be
+            missing from the nodes. ``"sampling"``, if there is one, says in the legend how samples were drawn:
             ``{"temperature": 0.8, "top_k": 5, "top_p": 0.9}``, of which any may be missing or ``None``.
         step: how many words are shown first. Default: all.
         node: the node selected first. Default: the best hypothesis; before the last step the one that leads.
@@ -132,11 +133,12 @@ class DecodingTree(CourseWidget):
 
 def _content(tree: Mapping) -> dict:
     """Check a tree, and give every node its row: those of the beam first, then by log-probability."""
+    tree = _fields(tree)
     if not isinstance(tree, Mapping) or not {"nodes", "best"} <= set(tree) or not tree["nodes"]:
         raise ValueError('the tree is not {"nodes": [...], "best": id} with at least one node; '
                          "course_utils.decoding.beam_tree(model, source, vocab) makes one.")
     nodes: list[dict] = []
-    for i, given in enumerate(tree["nodes"]):
+    for i, given in enumerate(map(_fields, tree["nodes"])):
         missing = [name for name in NEEDED if name not in given]
         if missing:
             raise ValueError(f"node {i} has no {', '.join(missing)}; a node has {', '.join(NEEDED)}.")
@@ -162,6 +164,11 @@ def _content(tree: Mapping) -> dict:
         used[node["step"]] = node["row"] + 1
     content = {"nodes": nodes, "best": int(tree["best"])}
     return content | {"sampling": _sampling(tree["sampling"])} if tree.get("sampling") is not None else content
+
+
+def _fields(value):
+    """A NamedTuple as a mapping; anything else as it is."""
+    return value._asdict() if hasattr(value, "_asdict") else value
 
 
 def _sampling(given: Mapping) -> dict:
