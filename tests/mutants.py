@@ -5,9 +5,10 @@
 
 A mutant is a name, a file, a text that stands there exactly once, what is put in its place, and the test files. Who
 survives is named, and so is a mutant whose text is no longer there once: write it anew. Linux and macOS: each mutant is
-a fork of this process, which has PyTorch loaded already.
+a fork of this process, which has loaded PyTorch and the like already.
 """
 
+import importlib
 import io
 import multiprocessing
 import os
@@ -103,8 +104,8 @@ MUTANTS = [
     ("every epoch in one order", TEXT, "self.seed + 100_003 * self.epoch", "self.seed", "text"),
     ("no end symbol on the source", TEXT, "torch.tensor([*source_vocab.encode(source), EOS])",
      "torch.tensor(source_vocab.encode(source))", "text"),
-    ("words behind the end", TEXT, "            if i == EOS:\n                break\n",
-     "            if i == EOS:\n                continue\n", "text"),
+    ("words behind the end", TEXT, "if word == SPECIALS[EOS]:\n                break\n",
+     "if word == SPECIALS[EOS]:\n                continue\n", "text"),
     # --- decoding and metrics ---
     ("beam keeps what has ended", DECODING, "log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps",
      "log_prob.unsqueeze(-1) + steps", "decoding"),
@@ -118,12 +119,20 @@ MUTANTS = [
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
     # --- claims ---
+    ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", r'previous state asks\" <= 0.15',
+     r'previous state asks\" <= 0.5', "claims"),
+    ("a clause is dropped", "notebooks/02_bahdanau_attention.ipynb", r' and \"location, AER\" >= 0.35', "", "claims"),
+    ("a comparison is turned around", "notebooks/03_self_attention.ipynb", r'causal, 2 heads\" <= 1e-5',
+     r'causal, 2 heads\" >= 0', "claims"),
+    ("a condition that is always true", "notebooks/03_self_attention.ipynb",
+     r'\"one head, both right, best of three runs\" <= 0.2', r'\"one head, both right, best of three runs\" >= 0',
+     "claims"),
     ("one comparison is enough for a claim", "course_utils/claims/condition.py", "return all(_truth(",
      "return any(_truth(", "claims"),
     ("a condition holds for NaN", "course_utils/claims/condition.py", "return not any(map(math.isnan, sides)) and ",
      "return any(map(math.isnan, sides)) or ", "claims"),
     ("a comparison of nothing measured", "course_utils/claims/condition.py",
-     "if not labels(left) | labels(right):", "if False:", "claims"),
+     "if not _labels(left) | _labels(right):", "if False:", "claims"),
 ]
 
 
@@ -157,9 +166,9 @@ def outcome(copy: Path, file: str, old: str, new: str, tests: list[str]) -> str:
 
 def main(words: list[str]) -> int:
     """Try the mutants whose names hold one of the words, or all; 1 if one does not die."""
-    import torch
-
-    torch.set_num_threads(1)
+    for slow in ("torch", "accelerate", "hypothesis", "matplotlib.pyplot", "sacrebleu", "transformers"):
+        importlib.import_module(slow)   # once, before the forks
+    os.environ["OMP_NUM_THREADS"] = "1"
     sys.dont_write_bytecode = True      # a mutant of the same size and second would run as its predecessor
     alive = []
     with tempfile.TemporaryDirectory() as folder:

@@ -453,7 +453,8 @@ def test_the_greedy_path_is_in_the_tree_even_where_the_beam_gives_it_up():
 def test_samples_are_paths_of_the_tree():
     source = sources(["a"])
     tree = beam_tree(LOSES, source, VOCAB, beam=1, pruned=0, samples=[
-        torch.tensor([*VOCAB.encode([*"bd"]), EOS, PAD, PAD]), [*VOCAB.encode([*"bc"]), EOS], [*VOCAB.encode([*"ac"]), EOS]])
+        torch.tensor([*VOCAB.encode(["b", "d"]), EOS, PAD, PAD]),
+        [*VOCAB.encode(["b", "c"]), EOS], [*VOCAB.encode(["a", "c"]), EOS]])
     sampled = {tuple(VOCAB.words[k] for k in ids_of(tree, i)): (
         node.sampled, round(math.exp(node.log_prob), 6), node.kept) for i, node in enumerate(tree.nodes)}
     assert {words: facts for words, facts in sampled.items() if words[-1:] != ("<eos>",)} == {
