@@ -234,12 +234,13 @@ def test_axe_finds_nothing_serious(show, part):
 
 def test_fits_a_slide_in_every_part_and_view(show):
     target, source = [f"européenne{k}" for k in range(15)], [f"economic{k}" for k in range(14)]
-    page = show(AttentionView(three(n=15, m=14), target, source, title="Three attentions", alignment=[(0, 0)]))
+    shown = AttentionView(three(n=15, m=14), target, source, title="Three attentions", alignment=[(0, 0)])
+    page = show('<div class="reveal">', shown, "</div>")
     heights = set()
     for part in ("Encoder", "Decoder", "Cross"):
         page.get_by_role("button", name=part).click()
         box = page.locator(".attention-view").bounding_box()
-        assert box["width"] <= 900
+        assert box["width"] <= 1152
         heights.add(box["height"])
     assert len(heights) == 1
     assert heights.pop() <= 520
