@@ -4,7 +4,7 @@
   const WIDTH = 1152, HEIGHT = 720; // of a slide: between its margins, from edge to edge
   // Heights below which nothing is shrunk: a plot keeps its shape, a view's tokens must stay readable.
   const smallest = (picture, height) => (picture.matches(".course-widget") ? 0.9 * height : 220);
-  const LARGEST_GROWTH = 1.5;
+  const LARGEST_GROWTH = 2;
 
   const overflow = (slide) => slide.scrollHeight - HEIGHT;
 
@@ -40,6 +40,14 @@
       shrink(slide);
     }
     if (overflow(slide) <= 0) grow(slide);
+    place(slide);
+  }
+
+  // What ends above the middle moves down, by a third of the space below it; the heading stays where it is.
+  function place(slide) {
+    const space = -overflow(slide), heading = slide.querySelector("h1, h2, h3, h4");
+    if (space < HEIGHT / 2 || !heading || heading.matches("h1")) return; // a title is in the middle already
+    heading.style.marginBottom = `${parseFloat(getComputedStyle(heading).marginBottom) + space / 3}px`;
   }
 
   // A slide without notes of its own has those of the slide before it in its section, and says from where.
@@ -78,7 +86,7 @@
     document.body.classList.remove("measuring");
     await Reveal.initialize({
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
-      slideNumber: "c/t", plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
+      slideNumber: "c/t", pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
       keyboard: { 27: null, 86: null, 190: null }, // Esc, v and . are keys of our views; without the focus nothing happens
       // a view with the focus gets every key but those of a presenter's remote control
       keyboardCondition: (event) => !event.target.closest?.(".course-widget")
