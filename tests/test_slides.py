@@ -102,6 +102,35 @@ def test_a_slide_without_notes_shows_those_before_it_in_its_section(browser_page
     assert browser_page.locator("aside.notes details:not([open])").count() == 0, "a folded note in the speaker view"
 
 
+def test_a_printed_deck_has_one_page_a_slide_with_its_margins(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(text("slide", "## Numbers\n\n1. one\n2. two"))
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    n_slides = browser_page.evaluate("Reveal.getTotalSlides()")
+    browser_page.goto((tmp_path / "deck.html").as_uri() + "?print-pdf")
+    browser_page.wait_for_function("window.deckReady")
+    browser_page.locator(".pdf-page").nth(n_slides - 1).wait_for(state="attached")
+    printed = browser_page.pdf(prefer_css_page_size=True, print_background=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == n_slides
+    lefts = browser_page.evaluate("""[...document.querySelectorAll(".pdf-page :is(h2, ol)")]
+      .map((e) => e.getBoundingClientRect().left - e.closest(".pdf-page").getBoundingClientRect().left)""")
+    assert min(lefts) >= 60
+
+
+def test_the_foot_is_free_and_a_short_slide_is_placed_lower(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "## Full\n\n" + "\n".join(f"- point {i}" for i in range(13))),
+                      text("slide", "## Short\n\nOne line.")]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    number = browser_page.locator(".slide-number").bounding_box()
+    last = browser_page.locator("li", has_text="point 12").bounding_box()
+    assert last["y"] + last["height"] <= number["y"]
+    browser_page.evaluate("Reveal.slide(1)")
+    title, line = (browser_page.locator(name).bounding_box() for name in ("h2:text('Short')", "p:text('One line.')"))
+    assert title["y"] < 80
+    assert 250 < line["y"] < 400
+
+
 def test_code_is_readable_from_the_back_row(lesson_deck):
     sizes = lesson_deck.evaluate(
         "[...document.querySelectorAll('.slides pre')].map(e => parseFloat(getComputedStyle(e).fontSize))"
