@@ -6,7 +6,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from browser import OUTSIDE, assert_quiet, open_deck
+from browser import OUTSIDE, assert_quiet, open_deck, serious
 from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
@@ -323,3 +323,19 @@ def test_no_script_inside_the_deck_ends_it_early(tmp_path, monkeypatch):
 def test_a_missing_package_says_what_to_type():
     with pytest.raises(CourseError, match=r"no-such-package is missing. Type: pip install"):
         packaged("no-such-package", "reveal.js")
+
+
+def test_on_a_phone_a_page_keeps_code_lines_and_the_size_of_pictures_and_its_scrolling_parts_have_focus(
+        open_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(code("-", "x = torch.zeros(1, 2, 3)  " + "# a long comment " * 6, stdout="0.123 " * 40))
+    (tmp_path / "page.html").write_text(page(notebook, tmp_path), encoding="utf-8")
+    phone = open_page(viewport={"width": 390, "height": 800})
+    phone.goto((tmp_path / "page.html").as_uri())
+    phone.wait_for_function("document.querySelectorAll('[tabindex]').length > 2")
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    assert phone.locator("img").first.evaluate("e => e.clientWidth") == 700
+    last = phone.locator(".highlight pre").last
+    assert last.evaluate("e => e.clientHeight / parseFloat(getComputedStyle(e).lineHeight)") < 1.5, "a line was broken"
+    assert [rule for rule, _ in serious(phone, "body")] == []
+    assert_quiet(phone)
