@@ -44,17 +44,16 @@ def repeat(claims: Iterable[Declared], at: Iterable[int], jobs: int, tell: Calla
         cells = max(claim.cell for claim in by_notebook[path])
         command = [sys.executable, "-m", __name__, str(path), str(seed), str(cells)]
         # a session of its own: Ctrl-C reaches it from here only
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-                                 start_new_session=True, env={**os.environ, KEEP_GOING: "1"})
-        children.add(child)
         answer, name = {}, f"{path.name} seed {seed}"
-        for line in child.stdout:
-            answer = json.loads(line)
-            now[name] = f"{name}: cell {answer.get('cell', cells)} of {cells}"
-            show(f"{sum(run.done() for run in pending)} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True,
+                              env={**os.environ, KEEP_GOING: "1"}) as child:
+            children.add(child)
+            for line in child.stdout:
+                answer = json.loads(line)
+                now[name] = f"{name}: cell {answer.get('cell', cells)} of {cells}"
+                show(f"{sum(run.done() for run in list(pending))} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
         now.pop(name, None)
         children.discard(child)
-        child.wait()
         return answer if "found" in answer else {"found": {}, "stopped": f"the run ended with code {child.returncode}"}
 
     pending: dict = {}
