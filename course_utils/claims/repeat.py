@@ -51,7 +51,8 @@ def repeat(claims: Iterable[Declared], at: Iterable[int], jobs: int, tell: Calla
             for line in child.stdout:
                 answer = json.loads(line)
                 now[name] = f"{name}: cell {answer.get('cell', cells)} of {cells}"
-                show(f"{sum(run.done() for run in list(pending))} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
+                done = sum(run.done() for run in list(pending))
+                show(f"{done} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
         now.pop(name, None)
         children.discard(child)
         return answer if "found" in answer else {"found": {}, "stopped": f"the run ended with code {child.returncode}"}
