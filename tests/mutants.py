@@ -136,8 +136,8 @@ MUTANTS = [
 ]
 
 
-def run(copy: Path, tests: list[str]) -> None:
-    """In a process of its own: exit with pytest's code for the fast tests of these files of the copy."""
+def run(copy: Path, tests: list[str], expected: int) -> None:
+    """In a process of its own: exit with pytest's code for the fast tests of these files; say what was not expected."""
     os.chdir(copy)
     os.environ["PYTHONPATH"] = str(copy)
     sys.path[:0] = [str(copy), str(copy / "tests")]
@@ -146,15 +146,15 @@ def run(copy: Path, tests: list[str]) -> None:
         with redirect_stdout(said), redirect_stderr(said):
             code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", FAST, *tests])
     finally:
-        if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        if code != expected:
             print(said.getvalue()[-2000:])
-            os._exit(pytest.ExitCode.INTERNAL_ERROR)        # an exception would end with 1, as a failed test does
-        os._exit(code)
+        # an exception would end with 1, as a failed test does
+        os._exit(pytest.ExitCode.INTERNAL_ERROR if code is None else code)
 
 
-def passes(copy: Path, tests: list[str]) -> bool | None:
-    """Whether these tests of the copy pass; ``None`` if they could not be run."""
-    process = multiprocessing.get_context("fork").Process(target=run, args=(copy, tests))
+def passes(copy: Path, tests: list[str], expected: int = pytest.ExitCode.TESTS_FAILED) -> bool | None:
+    """Whether these tests of the copy pass; ``None`` if they could not be run. What is not expected is printed."""
+    process = multiprocessing.get_context("fork").Process(target=run, args=(copy, tests, expected))
     process.start()
     process.join()
     return {pytest.ExitCode.TESTS_FAILED: False, pytest.ExitCode.OK: True}.get(process.exitcode)
@@ -184,7 +184,7 @@ def main(words: list[str]) -> int:
         copy = Path(folder, "course")
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
         files = sorted({f"tests/test_{tests}.py" for *_, tests in chosen})
-        if not passes(copy, files):
+        if not passes(copy, files, pytest.ExitCode.OK):
             print("without a mutant these must pass, and do not:", *files)
             return 1
         for name, file, old, new, tests in chosen:
