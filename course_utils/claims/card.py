@@ -82,8 +82,8 @@ class Claim:
 
     def html(self) -> str:
         """The card."""
-        return (f'<div style="border-left:6px solid {colour(self)};padding:.4em .9em;margin:.5em 0;max-width:48em;'
-                'color:inherit;line-height:1.35">'
+        return (f'<div style="border-left:6px solid {colour(self)};padding:.2em .9em;margin:.3em 0;max-width:48em;'
+                'color:inherit;line-height:1.3">'
                 f'<div><b>{escape(self.says)}</b> <code style="white-space:nowrap">{escape(self.id)}</code></div>'
                 f"{columns(self)}{conclusion(self)}</div>")
 
@@ -177,8 +177,8 @@ def plain(values: Mapping[str, str]) -> str:
 
 def columns(card: Claim) -> str:
     """The middle of a card: what the paper found, and what we measured."""
-    paper = f'{_list(card.published)}<div style="margin-top:.3em"><i>{escape(card.source)}</i></div>'
-    return ('<div style="display:flex;flex-wrap:wrap;gap:.5em 2em;margin:.5em 0">'
+    paper = f'{_list(card.published)}<div style="margin-top:.2em"><i>{escape(card.source)}</i></div>'
+    return ('<div style="display:flex;flex-wrap:wrap;gap:.4em 2em;margin:.3em 0">'
             f'{_column("the paper", paper)}{_column("here", _list(card.shown))}</div>')
 
 
@@ -188,7 +188,7 @@ def conclusion(card: Claim) -> str:
     rival = f"<div>rival: {escape(card.rival)}</div>" if card.rival else ""
     stored = f"<div>▣ {escape(card.stored)}</div>" if card.stored else ""
     facts = " · ".join(map(escape, filter(None, [card.kind, card.tried])))
-    return (f'<div>holds when {words}</div><div style="font-size:.85em;margin:.3em 0">{rival}{stored}</div>'
+    return (f'<div>holds when {words}</div><div style="font-size:.85em;margin:.2em 0">{rival}{stored}</div>'
             f'<div>{badge(card, card.verdict)} <span style="font-size:.85em">{facts}</span></div>')
 
 
@@ -208,7 +208,7 @@ def badge(card: Claim, words: str) -> str:
 
 def _column(head: str, body: str) -> str:
     """Half of a card; where there is no room for two halves, they stand one below the other."""
-    return (f'<div style="flex:1 1 17em;min-width:0"><div style="border-bottom:1px solid {MUTED};margin-bottom:.3em">'
+    return (f'<div style="flex:1 1 17em;min-width:0"><div style="border-bottom:1px solid {MUTED};margin-bottom:.2em">'
             f'{head}</div>{body}</div>')
 
 
