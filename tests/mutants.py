@@ -15,6 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -144,7 +145,11 @@ def run(copy: Path, tests: list[str], expected: int) -> None:
     said, code = io.StringIO(), None
     try:
         with redirect_stdout(said), redirect_stderr(said):
-            code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", FAST, *tests])
+            # pytest would rather rewrite the plugins that this process has loaded already
+            code = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", "-m", FAST,
+                                "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests])
+    except Exception:
+        traceback.print_exc()
     finally:
         if code != expected:
             print(said.getvalue()[-2000:])
