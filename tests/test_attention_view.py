@@ -572,7 +572,7 @@ def test_strip_leaves_other_outputs():
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ({"weights": []}, r"empty list; expected \[T_q, T_k\]"),
-    ({"rows": None}, "rows are None; expected a list of tokens"),
+    ({"rows": None}, "rows are missing: the tokens that the weights belong to"),
     ({"columns": 2}, "columns are 2; expected a list of tokens"),
     ({"alignment": [(0.5, 1)]}, r"alignment has \(0.5, 1\); expected pairs of whole numbers"),
     ({"alignment": [(0, 1, 1)]}, r"alignment has \(0, 1, 1\); expected pairs"),
