@@ -5,6 +5,7 @@ import io
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -13,6 +14,7 @@ from matplotlib.patches import Rectangle
 from traitlets.config import Config
 
 from course_utils import plotting
+from course_utils.attention import AttentionRecord
 from course_utils.plotting import (
     LiveCurve,
     attention_heatmap,
@@ -120,6 +122,13 @@ def test_the_heatmap_shows_the_weights_and_names_rows_and_columns():
     assert [label.get_text() for label in axes.get_xticklabels()] == COLUMNS
     assert {label.get_color() for label in axes.get_yticklabels()} == {plotting.QUERY}
     assert {label.get_color() for label in axes.get_xticklabels()} == {plotting.KEY}
+
+
+@pytest.mark.parametrize(("alignment", "links"), [(None, 1), ((), 0), (np.array([(0, 0), (1, 1)]), 2)])
+def test_the_heatmap_outlines_the_links_it_is_given_else_those_of_the_record(alignment, links):
+    record = AttentionRecord(WEIGHTS, ROWS, COLUMNS, {(1, 2)})
+    figure = attention_heatmap(record, alignment=alignment)
+    assert len([p for p in figure.axes[0].patches if isinstance(p, Rectangle)]) == 2 * links
 
 
 def test_the_heatmap_has_the_colours_of_the_course_whatever_the_style():

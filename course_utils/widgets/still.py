@@ -58,7 +58,7 @@ def png(picture: Image.Image) -> bytes:
 
 
 def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
+                      alignment: Collection[tuple[int, int]] | None = None, axes: Axes | None = None,
                       label: str = "weight") -> Figure:
     """An attention matrix as a picture; the printed sibling of `AttentionView`.
 
@@ -66,7 +66,7 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
         weights: ``(T_q, T_k)``, 0 to 1; or a record that holds all four, as for `AttentionView`.
         rows: the ``T_q`` words that ask.
         columns: the ``T_k`` words that are looked at. Default: the rows.
-        alignment: true links ``(row, column)``, drawn as outlines.
+        alignment: true links ``(row, column)``, drawn as outlines. Default: the record's own, or none.
         axes: where to draw; by default a new figure.
         label: what the colours mean, written beside their scale.
 
@@ -87,7 +87,7 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
     axes.set_yticks(range(len(rows)), rows, color=QUERY)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
-    for row, column in alignment:
+    for row, column in () if alignment is None else alignment:
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
     axes.figure.colorbar(picture, ax=axes, label=label, shrink=0.8)

@@ -22,7 +22,8 @@ def unpacked(weights, rows, columns, alignment) -> tuple:
     if all(hasattr(weights, name) for name in ("weights", "rows", "columns", "alignment")):
         if rows is not None or columns is not None:
             raise ValueError("the record has rows and columns of its own; give either the record or its parts.")
-        return weights.weights, weights.rows, weights.columns, alignment or weights.alignment
+        alignment = weights.alignment if alignment is None else alignment
+        return weights.weights, weights.rows, weights.columns, alignment
     if rows is None:
         raise ValueError("rows are missing: the tokens that the weights belong to, one for each query.")
     return weights, rows, columns, alignment
