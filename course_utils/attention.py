@@ -45,8 +45,8 @@ def at_least(least: int, **sizes: int) -> None:
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     """Refuse a mask that is not boolean (TypeError) or does not fit scores ``(B, …, T_q, T_k)`` (ValueError).
 
-    A padding mask ``(B, T_k)`` lacks the axis of the queries. With as many sentences as queries its shape does not show
-    it; its rows do if they are words, then padding, and one is shorter than the one above it.
+    Only the shape is looked at. A padding mask ``(B, T_k)`` lacks the axis of the queries, but with as many sentences
+    as queries it has the shape of ``(T_q, T_k)`` and is read as that.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         given = getattr(mask, "dtype", type(mask))
@@ -54,12 +54,10 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
     fits = 1 <= mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
-    if fits and mask.dim() == 2 < len(shape) and shape[0] == len(mask) > 1:
-        fits = not (mask[:, :1].all() and (mask[:, :-1] >= mask[:, 1:]).all() and (mask[:-1] > mask[1:]).any())
     if not fits:
         raise ValueError(f"mask has shape {tuple(mask.shape)}, scores have {tuple(shape)}; expected (T_q, T_k), or "
                          "(B, 1 or T_q, T_k), one axis more with heads. A padding mask (B, T_k) needs an axis for the "
-                         "queries: mask.unsqueeze(1).")
+                         "queries: mask.unsqueeze(1). Two axes are always read as (T_q, T_k).")
 
 
 def precise(*tensors: Tensor) -> list[Tensor]:
