@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, causal_mask, sinusoidal
+from .attention import MultiHeadAttention, at_least, causal_mask, sinusoidal
 from .data.text import PAD
 
 
@@ -40,9 +40,7 @@ class Config:
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
 
     def __post_init__(self):
-        for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}; expected at least 1.")
+        at_least(1, **{name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")})
 
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)

@@ -156,7 +156,7 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
 
 @pytest.mark.parametrize("size", ["d_model", "n_heads", "n_layers", "d_ff", "max_len"])
 def test_a_transformer_without_layers_heads_or_width_is_refused(size):
-    with pytest.raises(ValueError, match=f"{size}=0; expected at least 1"):
+    with pytest.raises(ValueError, match=f"{size} is 0; expected at least 1"):
         Config(**{size: 0})
 
 
