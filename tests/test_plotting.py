@@ -136,6 +136,22 @@ def test_the_heatmap_has_the_colours_of_the_course_whatever_the_style():
         assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[0].images[0].get_cmap().name == "cividis"
 
 
+@pytest.mark.parametrize(("wrong", "message"), [
+    (float("nan"), r"weights are nan at .*row \(query\) 1, column \(key\) 0.*expected finite numbers"),
+    (-3.0, "weights are -3.0 at .*give what the softmax returns, not the scores")])
+def test_the_heatmap_refuses_what_no_softmax_returns(wrong, message):
+    weights = WEIGHTS.clone()
+    weights[1, 0] = wrong
+    with pytest.raises(ValueError, match=message):
+        attention_heatmap(weights, ROWS, COLUMNS)
+
+
+def test_the_heatmap_of_several_heads_asks_for_one():
+    record = AttentionRecord(WEIGHTS.expand(2, 2, 2, 3), ROWS, COLUMNS)
+    with pytest.raises(ValueError, match=r"Of several heads choose one: it.with_weights\(it.weights\[layer, head\]\)"):
+        attention_heatmap(record)
+
+
 def test_the_scale_says_what_the_colours_mean():
     assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[1].get_ylabel() == "weight"
     figure = attention_heatmap(WEIGHTS, ROWS, COLUMNS, label="share of the gradient")

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
 from .colours import BAD, KEY, MUTED, PAPER, QUERY
-from .tensors import as_array, unpacked
+from .tensors import as_array, checked, unpacked
 
 LONGEST = 130  # pixels; a longer token is cut
 MOST_LETTERS = 40  # of a word beside a plot
@@ -71,14 +71,16 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
         label: what the colours mean, written beside their scale.
 
     Raises:
-        ValueError: if the words do not fit the shape.
+        ValueError: if the words do not fit the shape; if weights are negative or not finite.
     """
     weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
     columns = rows if columns is None else columns
     weights = as_array("weights", weights)
     if weights.shape != (len(rows), len(columns)):
+        heads = " Of several heads choose one: it.with_weights(it.weights[layer, head])." if weights.ndim > 2 else ""
         raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
-                         f"{len(columns)} columns of words.")
+                         f"{len(columns)} columns of words.{heads}")
+    checked(weights[None, None])
     if axes is None:
         _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
     picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto", cmap="cividis")
