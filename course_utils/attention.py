@@ -165,19 +165,17 @@ class GeneralScore(Score):
         """``W k``: ``(B, T_k, d_query)``."""
         return self.W(keys)
 
-    def compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        """``(B, T_q, d_query) @ (B, d_query, T_k)``."""
-        return query @ keys.transpose(-2, -1)
+    compare = DotScore.compare
 
 
 class CosineScore(Score):
-    """``g cos(q, k)`` with a learned sharpness ``g`` (content-based addressing, Graves et al. 2014, eq. 5-6)."""
+    """``g cos(q, k)`` with a learned sharpness ``g``, 10 at first (content addressing, Graves et al. 2014, eq. 5-6)."""
 
-    def __init__(self, d_query: int, d_key: int, sharpness: float = 10.0):
+    def __init__(self, d_query: int, d_key: int):
         super().__init__()
         if d_query != d_key:
             raise ValueError(f"a cosine needs equal widths, got d_query={d_query} and d_key={d_key}.")
-        self.sharpness = nn.Parameter(torch.tensor(sharpness))
+        self.sharpness = nn.Parameter(torch.tensor(10.0))
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """Without ``g`` the scores stay in [-1, 1] and the softmax can never be sharp."""

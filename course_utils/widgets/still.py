@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
+from .base import cividis
 from .colours import BAD, KEY, MUTED, PAPER, QUERY
 from .tensors import as_array, checked, unpacked
 
@@ -44,10 +45,6 @@ def _label(text: str, colour: str, font: ImageFont.FreeTypeFont) -> Image.Image:
     picture = Image.new("RGB", (int(font.getlength(text)) + 2, 18), PAPER)
     ImageDraw.Draw(picture).text((1, 9), text, fill=colour, font=font, anchor="lm")
     return picture
-
-
-def _colours() -> np.ndarray:
-    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
 
 
 def png(picture: Image.Image) -> bytes:
@@ -145,7 +142,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     left = max((label.width for label in left_labels), default=0) + 8
     above = max((label.height for label in top_labels), default=0) + 8
 
-    shades = _colours()[np.clip(weights / top * 256, 0, 255).astype(int)]
+    shades = cividis()[np.clip(weights / top * 256, 0, 255).astype(int)]
     if causal:
         shades[np.triu_indices(n_rows, 1, n_columns)] = LIGHT
     shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
@@ -189,7 +186,7 @@ def grid_picture(thumbnails: np.ndarray, hidden: np.ndarray) -> bytes:
     picture = Image.new("RGB", (left + heads * pitch, above + layers * pitch + 22), PAPER)
     draw, small = ImageDraw.Draw(picture), _font(11)
     for layer, head in np.ndindex(layers, heads):
-        shades = _colours()[thumbnails[layer, head]]
+        shades = cividis()[thumbnails[layer, head]]
         shades[hidden] = GREY
         tile = Image.fromarray(shades).resize((side, side), Image.Resampling.NEAREST)
         picture.paste(tile, (left + head * pitch, above + layer * pitch))
