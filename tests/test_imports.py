@@ -16,7 +16,7 @@ ALLOWED = {
     "__init__": {"plotting"},
     "attention": set(),
     "bert": {"attention", "data.download", "data.wordpiece", "transformer"},
-    "claims": {"plotting", "publish"},
+    "claims": {"publish", "widgets.colours"},
     "cli": {"claims", "doctor", "publish"},
     "data": set(),
     "decoding": {"attention", "data.text"},

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import matplotlib
-import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
@@ -79,6 +78,8 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
                          f"{len(columns)} columns of words.{heads}")
     checked(weights[None, None])
     if axes is None:
+        import matplotlib.pyplot as plt  # slow, and nothing else here needs it
+
         _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
     picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto", cmap="cividis")
     axes.grid(False)
