@@ -248,7 +248,7 @@ class MultiHeadAttention(nn.Module):
         if rotary and d_model // n_heads % 2:
             raise ValueError(f"rotary turns pairs, but a head has d_model / n_heads = {d_model // n_heads} numbers; "
                              "choose an even width.")
-        self.n_heads, self.rotary = n_heads, rotary
+        self.d_model, self.n_heads, self.rotary = d_model, n_heads, rotary
         self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
         self.dropout = nn.Dropout(dropout)
 
@@ -264,7 +264,15 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """``k`` and ``v (B, n_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
-        return self.split(self.W_k(keys)), self.split(self.W_v(keys if values is None else values))
+        values = keys if values is None else values
+        self._check_width(keys=keys, values=values)
+        return self.split(self.W_k(keys)), self.split(self.W_v(values))
+
+    def _check_width(self, **given: Tensor) -> None:
+        for name, x in given.items():
+            if x.size(-1) != self.d_model:
+                raise ValueError(f"{name} has shape {tuple(x.shape)}; expected (B, T, d_model) with "
+                                 f"d_model={self.d_model}.")
 
     def forward(self, query: Tensor, keys: Tensor | None = None, values: Tensor | None = None,
                 mask: Tensor | None = None, bias: Tensor | None = None, need_weights: bool = True):
@@ -289,6 +297,7 @@ class MultiHeadAttention(nn.Module):
     def attend(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
                bias: Tensor | None = None, need_weights: bool = True):
         """`forward` on keys and values that `project_keys` has made before."""
+        self._check_width(query=query)
         q = self.split(self.W_q(query))
         if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
