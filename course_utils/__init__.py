@@ -1,4 +1,4 @@
-"""The helper package of the course: what two notebooks share, and nothing that one explains."""
+"""The helper package of the course: what the notebooks use and do not explain line by line."""
 
 import os
 import random

@@ -45,8 +45,8 @@ def at_least(least: int, **sizes: int) -> None:
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     """Refuse a mask that is not boolean (TypeError) or does not fit scores ``(B, …, T_q, T_k)`` (ValueError).
 
-    A padding mask ``(B, T_k)`` lacks the axis of the queries. With as many sentences as queries its shape does not show
-    it; its rows do if they are words, then padding, and one is shorter than the one above it.
+    Only the shape is looked at. A padding mask ``(B, T_k)`` lacks the axis of the queries, but with as many sentences
+    as queries it has the shape of ``(T_q, T_k)`` and is read as that.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         given = getattr(mask, "dtype", type(mask))
@@ -54,12 +54,10 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
     fits = 1 <= mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
-    if fits and mask.dim() == 2 < len(shape) and shape[0] == len(mask) > 1:
-        fits = not (mask[:, :1].all() and (mask[:, :-1] >= mask[:, 1:]).all() and (mask[:-1] > mask[1:]).any())
     if not fits:
         raise ValueError(f"mask has shape {tuple(mask.shape)}, scores have {tuple(shape)}; expected (T_q, T_k), or "
                          "(B, 1 or T_q, T_k), one axis more with heads. A padding mask (B, T_k) needs an axis for the "
-                         "queries: mask.unsqueeze(1).")
+                         "queries: mask.unsqueeze(1). Two axes are always read as (T_q, T_k).")
 
 
 def precise(*tensors: Tensor) -> list[Tensor]:
@@ -167,19 +165,17 @@ class GeneralScore(Score):
         """``W k``: ``(B, T_k, d_query)``."""
         return self.W(keys)
 
-    def compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        """``(B, T_q, d_query) @ (B, d_query, T_k)``."""
-        return query @ keys.transpose(-2, -1)
+    compare = DotScore.compare
 
 
 class CosineScore(Score):
-    """``g cos(q, k)`` with a learned sharpness ``g`` (content-based addressing, Graves et al. 2014, eq. 5-6)."""
+    """``g cos(q, k)`` with a learned sharpness ``g``, 10 at first (content addressing, Graves et al. 2014, eq. 5-6)."""
 
-    def __init__(self, d_query: int, d_key: int, sharpness: float = 10.0):
+    def __init__(self, d_query: int, d_key: int):
         super().__init__()
         if d_query != d_key:
             raise ValueError(f"a cosine needs equal widths, got d_query={d_query} and d_key={d_key}.")
-        self.sharpness = nn.Parameter(torch.tensor(sharpness))
+        self.sharpness = nn.Parameter(torch.tensor(10.0))
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """Without ``g`` the scores stay in [-1, 1] and the softmax can never be sharp."""
@@ -252,7 +248,7 @@ class MultiHeadAttention(nn.Module):
         if rotary and d_model // n_heads % 2:
             raise ValueError(f"rotary turns pairs, but a head has d_model / n_heads = {d_model // n_heads} numbers; "
                              "choose an even width.")
-        self.n_heads, self.rotary = n_heads, rotary
+        self.d_model, self.n_heads, self.rotary = d_model, n_heads, rotary
         self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
         self.dropout = nn.Dropout(dropout)
 
@@ -268,7 +264,15 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """``k`` and ``v (B, n_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
-        return self.split(self.W_k(keys)), self.split(self.W_v(keys if values is None else values))
+        values = keys if values is None else values
+        self._check_width(keys=keys, values=values)
+        return self.split(self.W_k(keys)), self.split(self.W_v(values))
+
+    def _check_width(self, **given: Tensor) -> None:
+        for name, x in given.items():
+            if x.size(-1) != self.d_model:
+                raise ValueError(f"{name} has shape {tuple(x.shape)}; expected (B, T, d_model) with "
+                                 f"d_model={self.d_model}.")
 
     def forward(self, query: Tensor, keys: Tensor | None = None, values: Tensor | None = None,
                 mask: Tensor | None = None, bias: Tensor | None = None, need_weights: bool = True):
@@ -293,6 +297,7 @@ class MultiHeadAttention(nn.Module):
     def attend(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
                bias: Tensor | None = None, need_weights: bool = True):
         """`forward` on keys and values that `project_keys` has made before."""
+        self._check_width(query=query)
         q = self.split(self.W_q(query))
         if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from .course import CourseError, course_root
+
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
 exit codes:
@@ -30,8 +32,6 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 failed, 130 interrupted. Words that are not understood end with SystemExit(2).
     """
-    from .publish.notebooks import CourseError, course_root
-
     # What follows `course lab` goes to JupyterLab, options included.
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
@@ -206,7 +206,7 @@ def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
     """Sign notebooks, so that JupyterLab shows their saved HTML; a broken one is left to JupyterLab."""
     from nbformat.sign import NotebookNotary
 
-    from .publish.notebooks import CourseError, read
+    from .publish.notebooks import read
 
     notary = NotebookNotary(**signatures)
     for path in paths:
@@ -217,8 +217,6 @@ def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
 
 def _seed(given: int | None) -> int | None:
     """The seed to execute with: the option's, else COURSE_SEED's, else None."""
-    from .publish.notebooks import CourseError
-
     variable = os.environ.get("COURSE_SEED", "").strip()
     if given is not None or not variable:
         return given
@@ -291,7 +289,7 @@ def _slides(arguments: argparse.Namespace, root: Path) -> int:
 
 def _page(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.exporting import heading
-    from .publish.notebooks import CourseError, find, read, replace_file
+    from .publish.notebooks import find, read, replace_file
     from .publish.pages import page
 
     if arguments.out.exists() and not arguments.out.is_dir():
@@ -316,7 +314,7 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
 
 def _handout(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.handouts import handout
-    from .publish.notebooks import CourseError, find, read, write
+    from .publish.notebooks import find, read, write
 
     (path,) = find(arguments.notebook, root)
     target = arguments.out / path.name
@@ -331,8 +329,6 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
 
 def _claims(arguments: argparse.Namespace, root: Path) -> int:
     from .claims import declared, seeds
-    from .publish.notebooks import CourseError
-
     if arguments.jobs < 1:
         raise CourseError(f"--jobs {arguments.jobs}; expected 1 or more.")
     try:
@@ -368,8 +364,6 @@ def _with_claims(root: Path) -> list[Path]:
 
 def _asked(names: Sequence[str], everything: list) -> list:
     """The claims with these ids, or in notebooks with these numbers; without names all."""
-    from .publish.notebooks import CourseError
-
     for name in names:
         if not any(name in (claim.id, claim.id[:2], claim.id[:2].lstrip("0")) for claim in everything):
             there = "\n  ".join(claim.id for claim in everything)

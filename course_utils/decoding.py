@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import AttentionRecord
+from .attention import AttentionRecord, at_least
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs
 
 
@@ -35,23 +35,25 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             part.training = was_training
 
 
-def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor, Tensor | None]:
+def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
+           need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
     """Take the most probable word at every step until all sentences have ended.
 
     Args:
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
         source: ids ``(B, T_k)``.
         max_len: longest output in tokens.
+        need_weights: whether to keep the weights of every step.
 
     Returns:
         ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights
-        ``(B, …, T_q, T_k)`` or ``None``.
+        ``(B, …, T_q, T_k)``, or ``None`` if they are not needed or the model has no attention.
 
     Raises:
         ValueError: if ``max_len`` is below 1, or there is no sentence.
         FloatingPointError: if the model's logits are NaN; so do the other functions here.
     """
-    _at_least_one("max_len", max_len)
+    at_least(1, max_len=max_len)
     _some_sentences(source)
     device = device_of(model)
     source = source.to(device)
@@ -66,8 +68,9 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60) -> tuple[Tensor,
             word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
             done |= word.squeeze(1) == EOS
             words.append(word)
-            all_weights.append(weights)
-    weights = None if all_weights[0] is None else torch.cat(all_weights, dim=-2).cpu()
+            if need_weights and weights is not None:
+                all_weights.append(weights)
+    weights = torch.cat(all_weights, dim=-2).cpu() if all_weights else None
     return torch.cat(words, dim=1).cpu(), weights
 
 
@@ -148,8 +151,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
     Raises:
         ValueError: if ``beam`` or ``max_len`` is below 1, or there is no sentence.
     """
-    _at_least_one("beam", beam)
-    _at_least_one("max_len", max_len)
+    at_least(1, beam=beam, max_len=max_len)
     _some_sentences(source)
     found: list[list[Hypothesis]] = [[] for _ in range(source.size(0))]
     ids = torch.empty(source.size(0), beam, 0, dtype=torch.long)
@@ -219,8 +221,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     Raises:
         ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1.
     """
-    _at_least_one("beam", beam)
-    _at_least_one("max_len", max_len)
+    at_least(1, beam=beam, max_len=max_len)
     source = source.unsqueeze(0) if source.dim() == 1 else source
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
@@ -261,7 +262,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             added = {c: add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
             places = [added.get(c, -1) for c in chosen]
             complete += [i for i in map(added.get, kept) if nodes[i].finished or nodes[i].step == max_len]
-        for i in follow(greedy(model, source, max_len)[0][0].tolist()):
+        for i in follow(greedy(model, source, max_len, need_weights=False)[0][0].tolist()):
             nodes[i] = nodes[i]._replace(greedy=True)
         for ids in samples:
             for i in follow(ids):
@@ -283,7 +284,7 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
         ValueError: for a ``top_k`` below 1 or a ``top_p`` outside (0, 1].
     """
     if top_k is not None:
-        _at_least_one("top_k", top_k)
+        at_least(1, top_k=top_k)
         likely = probabilities.topk(min(top_k, probabilities.size(-1)), dim=-1)
         probabilities = torch.zeros_like(probabilities).scatter(-1, likely.indices, likely.values)
         probabilities = probabilities / probabilities.sum(dim=-1, keepdim=True)
@@ -317,7 +318,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, ``top_p`` is outside (0, 1],
             or there is no sentence.
     """
-    _at_least_one("max_len", max_len)
+    at_least(1, max_len=max_len)
     _some_sentences(source)
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
@@ -345,11 +346,6 @@ def _no_nan(logits: Tensor) -> None:
                                  "Make the model anew and train it at a lower learning rate.")
 
 
-def _at_least_one(name: str, given: int) -> None:
-    if given < 1:
-        raise ValueError(f"{name}={given}; expected at least 1.")
-
-
 def _some_sentences(source: Tensor) -> None:
     if source.dim() != 2 or len(source) == 0:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
@@ -357,7 +353,7 @@ def _some_sentences(source: Tensor) -> None:
 
 def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
     """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
-    _at_least_one("batch_size", batch_size)
+    at_least(1, batch_size=batch_size)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     for start in range(0, len(order), batch_size):
         yield order[start:start + batch_size]
@@ -379,14 +375,14 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
         TypeError: if a sentence is a string.
         ValueError: if ``beam``, ``batch_size`` or ``max_len`` is below 1.
     """
-    _at_least_one("beam", beam)
+    at_least(1, beam=beam)
     if any(isinstance(sentence, str) for sentence in sentences):
         raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
         if beam == 1:
-            rows = greedy(model, batch.source, max_len)[0].tolist()
+            rows = greedy(model, batch.source, max_len, need_weights=False)[0].tolist()
         else:
             rows = [found[0].ids for found in beam_search(model, batch.source, beam, alpha, max_len)]
         for i, row in zip(chosen, rows, strict=True):
@@ -420,6 +416,6 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
             rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]
-            records[i] = AttentionRecord(matrix[..., :len(rows), :len(columns)], rows, columns,
-                                         getattr(pairs[i], "links", ()))
+            own = matrix[..., :len(rows), :len(columns)].clone()      # not the whole batch's memory
+            records[i] = AttentionRecord(own, rows, columns, getattr(pairs[i], "links", ()))
     return [records[i] for i in range(len(pairs))]

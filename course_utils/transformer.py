@@ -8,12 +8,13 @@ the cross-attention's, and all of them by `Transformer.attentions`.
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, causal_mask, sinusoidal
+from .attention import MultiHeadAttention, at_least, causal_mask, sinusoidal
 from .data.text import PAD
 
 
@@ -40,9 +41,13 @@ class Config:
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
 
     def __post_init__(self):
-        for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}; expected at least 1.")
+        sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
+        for name, size in sizes.items():
+            if not isinstance(size, Integral):
+                raise TypeError(f"{name} is {size!r}; expected a whole number.")
+        at_least(1, **sizes)
+        if not 0 <= self.dropout <= 1:
+            raise ValueError(f"dropout is {self.dropout}; expected a share from 0 to 1.")
 
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)

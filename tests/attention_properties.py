@@ -183,14 +183,12 @@ def reads_any_layout(attention, sizes: Sizes) -> None:
 
 
 def refuses_masks_that_do_not_fit(attention, sizes: Sizes) -> None:
-    """Above all a padding mask (B, T_k) without an axis for the queries, also if there are as many queries."""
-    query, keys, values = make_inputs(replace(sizes, T_q=sizes.B))
+    """Above all a padding mask (B, T_k) without an axis for the queries."""
+    query, keys, values = make_inputs(sizes)
     padding = make_padding_mask(sizes)
     with pytest.raises(ValueError, match=r"mask has shape \(3, 5\).*\(B, T_k\) needs an axis .*mask.unsqueeze\(1\)"):
         attention(query, keys, values, padding.squeeze(1))
-    attention(query, keys, values, padding.squeeze(1).flip(0))             # for all we know (T_q, T_k): more and more
     attention(query, keys, values, padding)
-    query, keys, values = make_inputs(sizes)
     for shape in ((sizes.B, sizes.T_k), (sizes.T_k, sizes.T_q), (sizes.B, 1, sizes.T_q), (sizes.B + 1, 1, sizes.T_k),
                   (1, 1, 1, 1, sizes.T_k)):
         with pytest.raises(ValueError, match=r"mask has shape .* expected \(T_q, T_k\)"):
@@ -220,8 +218,17 @@ def reads_the_query(attention, sizes: Sizes) -> None:
     assert not torch.allclose(weights[:, :1], weights[:, 1:], atol=1e-3)
 
 
+def reads_two_axes_as_queries_and_keys(attention, sizes: Sizes) -> None:
+    """Whatever stands in the mask, and with as many sentences as queries; here it looks like padding."""
+    query, keys, values = make_inputs(replace(sizes, T_q=sizes.B))
+    mask = torch.ones(sizes.B, sizes.T_k, dtype=torch.bool).tril(1).flip(0)
+    for given, expected in zip(attention(query, keys, values, mask), attention(query, keys, values, mask.unsqueeze(0)),
+                               strict=True):
+        assert_close(given, expected)
+
+
 PROPERTIES = (rows_sum_to_one, context_is_a_function_of_values, is_causal, ignores_padding, permutes_with_queries,
               zeros_where_nothing_may_be_attended, leaves_arguments_alone, has_right_gradients,
               works_in_half_precision, reads_the_query, keeps_sentences_apart, reads_any_layout,
-              refuses_masks_that_do_not_fit)
+              refuses_masks_that_do_not_fit, reads_two_axes_as_queries_and_keys)
 KEY_PROPERTIES = (permutes_with_keys, reads_the_keys)

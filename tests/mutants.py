@@ -57,7 +57,7 @@ MUTANTS = [
     ("causal mask forgets the cached keys", ATTENTION, ".tril(n_keys - n_queries)", ".tril()", "attention_heads"),
     ("heads joined in another order", ATTENTION, "return x.transpose(1, 2).flatten(-2)",
      "return x.transpose(1, 2).transpose(-2, -1).flatten(-2)", "attention_heads"),
-    ("values by the keys' matrix", ATTENTION, "self.split(self.W_v(keys if", "self.split(self.W_k(keys if",
+    ("values by the keys' matrix", ATTENTION, "self.split(self.W_v(values", "self.split(self.W_k(values",
      "attention_heads"),
     ("no dropout on the weights", ATTENTION, "self.join(self.dropout(weights) @ v)", "self.join(weights @ v)",
      "attention_heads"),

@@ -300,6 +300,14 @@ def test_projected_keys_can_be_kept(options, need_weights):
     assert_close(attention.attend(query, k, v, mask, bias, need_weights)[0], expected[0])
 
 
+@pytest.mark.parametrize(("widths", "message"), [
+    ((6, 8, 8), r"query has shape \(2, 3, 6\); expected \(B, T, d_model\) with d_model=8"),
+    ((8, 6, 8), r"keys has shape \(2, 3, 6\)"), ((8, 8, 6), r"values has shape \(2, 3, 6\)")])
+def test_an_input_of_another_width_is_named(widths, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(8, 2)(*(torch.zeros(2, 3, width) for width in widths))
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"d_model": 10, "n_heads": 4}, "d_model=10 does not divide into n_heads=4 equal parts; choose"),
     ({"d_model": 8, "n_heads": 0}, "n_heads is 0; expected at least 1"),

@@ -518,6 +518,8 @@ def test_a_record_is_drawn_as_its_four_parts():
     parts = AttentionView(record.weights, record.rows, record.columns, record.alignment)
     assert AttentionView(record).to_html() == parts.to_html()
     assert AttentionView(record, alignment=[(1, 2)]).alignment == ((1, 2),)
+    assert AttentionView(record, alignment=np.array([(1, 2)])).alignment == ((1, 2),)
+    assert AttentionView(record, alignment=()).alignment == ()
     other = AttentionView(softmax(4, 4), list("abcd"))
     other.set_weights(record)
     assert (other.rows, other.columns, other.alignment) == (parts.rows, parts.columns, parts.alignment)

@@ -13,13 +13,15 @@ from copy import deepcopy
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import lesson
 
 from course_utils import bert, cli, doctor
+from course_utils.course import course_root
 from course_utils.publish.handouts import handout
-from course_utils.publish.notebooks import METADATA, course_root, find, read, tidy, write
+from course_utils.publish.notebooks import METADATA, find, read, tidy, write
 
 
 def code(source, *tags):
@@ -153,7 +155,7 @@ def test_ctrl_c_ends_cleanly(course):
     assert "interrupted; the notebook that was running is as it was" in error
     assert "Traceback" not in error
     assert path.read_bytes() == before
-    assert not doctor.psutil.pid_exists(int(pid.read_text())), "the kernel is still running"
+    assert not psutil.pid_exists(int(pid.read_text())), "the kernel is still running"
 
 
 def command_in(course):
@@ -378,6 +380,23 @@ def test_the_doctor_sees_a_missing_package_and_a_missing_lock(ill, capsys):
     (ill / "requirements.lock").unlink()
     assert cli.main(["doctor"], root=ill) == cli.EXIT_FAILED
     assert "git checkout requirements.lock" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("names", [
+    ["psutil"], ["nbclient", "nbformat"], ["platformdirs"], ["safetensors"],
+], ids=" ".join)
+def test_the_doctor_needs_no_package_that_may_be_missing(ill, names):
+    """In a process of its own, because packages that are imported already cannot be missing."""
+    program = ("import sys; from pathlib import Path\n"
+               f"sys.modules.update(dict.fromkeys({names!r}))\n"
+               f"from course_utils import cli; exit(cli.main(['doctor'], Path({str(ill)!r})))")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    weights = names[0] in ("platformdirs", "safetensors")
+    assert done.returncode == (cli.EXIT_FAILED if weights else cli.EXIT_OK), done.stdout
+    assert ("note   memory: unknown: psutil cannot be imported" in done.stdout) == (names == ["psutil"])
+    assert (f"WRONG  BERT's weights: {names[0]} cannot be imported\n       -> {doctor.install()}"
+            in done.stdout) == weights
 
 
 @pytest.mark.parametrize(("python", "fits"), [

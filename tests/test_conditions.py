@@ -10,7 +10,7 @@ import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
 from course_utils.claims.declared import Terms, accept, changes, kept, terms
-from course_utils.publish.notebooks import course_root
+from course_utils.course import course_root
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
 

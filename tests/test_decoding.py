@@ -326,11 +326,11 @@ def test_decoders_decode_without_dropout_and_leave_the_mode_as_it_was(decode, tr
 
 
 @pytest.mark.parametrize(("decode", "settings", "message"), [
-    (beam_search, {"beam": 0}, "beam=0; expected at least 1"), (beam_search, {"max_len": 0}, "max_len=0"),
-    (greedy, {"max_len": 0}, "max_len=0; expected at least 1"), (sample, {"max_len": 0}, "max_len=0"),
+    (beam_search, {"beam": 0}, "beam is 0; expected at least 1"), (beam_search, {"max_len": 0}, "max_len is 0"),
+    (greedy, {"max_len": 0}, "max_len is 0; expected at least 1"), (sample, {"max_len": 0}, "max_len is 0"),
     (sample, {"temperature": 0}, "temperature=0; expected a number above 0. For the most probable .* greedy"),
     (sample, {"temperature": -1.0}, "temperature=-1.0"), (sample, {"temperature": math.nan}, "temperature=nan"),
-    (sample, {"top_k": 0}, "top_k=0; expected at least 1"), (sample, {"top_p": 0.0}, "top_p=0.0; expected a prob"),
+    (sample, {"top_k": 0}, "top_k is 0; expected at least 1"), (sample, {"top_p": 0.0}, "top_p=0.0; expected a prob"),
     (sample, {"top_p": 1.5}, "top_p=1.5"), (sample, {"top_p": -0.1}, "top_p=-0.1")])
 def test_settings_that_make_no_sense(decode, settings, message):
     model = make_model().train()
@@ -476,7 +476,7 @@ def test_a_tree_carries_how_its_samples_were_drawn():
 def test_a_tree_is_of_one_sentence(shape):
     with pytest.raises(ValueError, match="draws one sentence.*Of a batch, give one row"):
         beam_tree(make_model(), torch.full(shape, 4), VOCAB)
-    for settings, message in [({"beam": 0}, "beam=0"), ({"max_len": 0}, "max_len=0")]:
+    for settings, message in [({"beam": 0}, "beam is 0"), ({"max_len": 0}, "max_len is 0")]:
         with pytest.raises(ValueError, match=message):
             beam_tree(make_model(), sources(["a"]), VOCAB, **settings)
 
@@ -591,9 +591,23 @@ def test_no_sentences_have_no_translations():
     assert translate(Copier(), [], VOCAB, VOCAB) == []
 
 
+@pytest.mark.parametrize("attention", ["additive", "transformer"])
+def test_weights_that_nobody_needs_are_not_kept(attention, monkeypatch):
+    model, kept = random_model(attention), []
+    ids, weights = greedy(model, sources(), max_len=6)
+    again, nothing = greedy(model, sources(), max_len=6, need_weights=False)
+    assert torch.equal(again, ids)
+    assert weights is not None
+    assert nothing is None
+    monkeypatch.setattr("course_utils.decoding.greedy",
+                        lambda *args, **kwargs: kept.append(greedy(*args, **kwargs)) or kept[-1])
+    translate(model, SENTENCES, VOCAB, VOCAB)
+    assert [weights for _, weights in kept] == [None]
+
+
 @pytest.mark.parametrize("batch_size", [0, -1])
 def test_no_sentences_at_a_time_are_refused(batch_size):
-    with pytest.raises(ValueError, match=f"batch_size={batch_size}; expected at least 1"):
+    with pytest.raises(ValueError, match=f"batch_size is {batch_size}; expected at least 1"):
         translate(Copier(), SENTENCES, VOCAB, VOCAB, batch_size=batch_size)
 
 
@@ -604,7 +618,7 @@ def test_translations_by_beam_search_are_its_best_hypotheses(batch_size):
     settings = {"max_len": 9, "batch_size": batch_size}
     assert translate(model, SENTENCES, VOCAB, VOCAB, beam=4, alpha=1.0, **settings) == best
     assert translate(model, SENTENCES, VOCAB, VOCAB, **settings) != best
-    with pytest.raises(ValueError, match="beam=0; expected at least 1"):
+    with pytest.raises(ValueError, match="beam is 0; expected at least 1"):
         translate(model, SENTENCES, VOCAB, VOCAB, beam=0)
 
 
@@ -638,6 +652,14 @@ def test_matrices_are_the_weights_while_the_reference_is_written(query, batch_si
         _, alone = model(torch.tensor([[*VOCAB.encode(source), EOS]]), torch.tensor([[BOS, *VOCAB.encode(target)]]))
         assert_close(matrix, alone[0, :len(target)])
         assert not matrix.requires_grad
+
+
+@pytest.mark.parametrize("attention", ["general", "transformer"])
+def test_a_record_keeps_no_memory_but_its_own(attention):
+    """A slice would keep the weights of the whole batch alive."""
+    for record in attention_records(random_model(attention, "current"), PAIRS, VOCAB, VOCAB):
+        weights = record.weights
+        assert weights.untyped_storage().nbytes() == weights.numel() * weights.element_size()
 
 
 @pytest.mark.parametrize("training", [True, False])

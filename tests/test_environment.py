@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from course_utils import doctor
-from course_utils.publish.notebooks import course_root
+from course_utils.course import course_root
 
 ROOT = course_root()
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")

@@ -3,8 +3,9 @@
 from browser import visit
 from nbformat.v4 import new_notebook
 
+from course_utils.course import course_root
 from course_utils.publish.handouts import handout
-from course_utils.publish.notebooks import METADATA, course_root, read, write
+from course_utils.publish.notebooks import METADATA, read, write
 
 NOTEBOOK = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
 

@@ -1,12 +1,14 @@
 """Imports run one way: notebooks → models → attention → torch; plotting → widgets, which need nothing of the course."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import course_utils
+from course_utils import data
 
 PACKAGE = Path(course_utils.__file__).parent
 # A room of the package, and the rooms that it may import. What is not here is not allowed.
@@ -14,8 +16,9 @@ ALLOWED = {
     "__init__": {"plotting"},
     "attention": set(),
     "bert": {"attention", "data.download", "data.wordpiece", "transformer"},
-    "claims": {"plotting", "publish"},
-    "cli": {"claims", "doctor", "publish"},
+    "claims": {"course", "publish", "widgets.colours"},
+    "cli": {"claims", "course", "doctor", "publish"},
+    "course": set(),
     "data": set(),
     "decoding": {"attention", "data.text"},
     "doctor": {"bert"},
@@ -23,9 +26,9 @@ ALLOWED = {
     "exercises": {"attention", "data.text", "metrics", "plotting"},
     "language_models": {"attention", "efficient", "transformer"},
     "measuring": set(),
-    "metrics": {"attention", "data.grammar", "data.text"},
+    "metrics": {"attention", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "publish": {"widgets"},
+    "publish": {"course", "widgets"},
     "seq2seq": {"attention", "data.text"},
     "training": {"data.text", "plotting"},
     "transformer": {"attention", "data.text"},
@@ -111,10 +114,29 @@ def test_a_wrong_import_is_seen_and_a_right_one_is_not(module, line, wrong):
     assert wrong_imports(line, ("course_utils", *module.split("."))) == wrong
 
 
+def test_models_and_metrics_load_no_grammar_and_no_downloads():
+    code = """
+import sys
+from course_utils import decoding, metrics, seq2seq, transformer
+print(*sorted({f"course_utils.data.{name}" for name in ("download", "grammar", "lexicon", "reviews")} & {*sys.modules}))
+from course_utils.data import EXAMPLE, Pair, grammar
+print(isinstance(EXAMPLE, Pair) and Pair is grammar.Pair)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == ["", "True", ""]
+
+
+def test_every_name_of_data_can_be_imported_and_no_other():
+    assert all(getattr(data, name) is not None for name in data.__all__)
+    assert set(data.__all__) <= set(dir(data))
+    with pytest.raises(AttributeError, match="'course_utils.data' has no attribute 'corpora'"):
+        data.corpora  # noqa: B018
+
+
 def test_what_a_student_reads_fits_an_evening():
     """The modules that lessons build and use; what serves them stands in rooms of its own."""
     read = [*PACKAGE.glob("*.py"), PACKAGE / "data" / "text.py"]
-    serving = {"__init__.py", "cli.py", "doctor.py"}
+    serving = {"__init__.py", "cli.py", "course.py", "doctor.py"}
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines())
              for path in read if path.name not in serving}
     assert sum(lines.values()) < 3000, lines

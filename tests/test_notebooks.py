@@ -11,7 +11,8 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course_utils.publish.notebooks import METADATA, course_root, read, tags
+from course_utils.course import course_root
+from course_utils.publish.notebooks import METADATA, read, tags
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
 SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}

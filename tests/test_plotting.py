@@ -5,6 +5,7 @@ import io
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -13,6 +14,7 @@ from matplotlib.patches import Rectangle
 from traitlets.config import Config
 
 from course_utils import plotting
+from course_utils.attention import AttentionRecord
 from course_utils.plotting import (
     LiveCurve,
     attention_heatmap,
@@ -122,9 +124,32 @@ def test_the_heatmap_shows_the_weights_and_names_rows_and_columns():
     assert {label.get_color() for label in axes.get_xticklabels()} == {plotting.KEY}
 
 
+@pytest.mark.parametrize(("alignment", "links"), [(None, 1), ((), 0), (np.array([(0, 0), (1, 1)]), 2)])
+def test_the_heatmap_outlines_the_links_it_is_given_else_those_of_the_record(alignment, links):
+    record = AttentionRecord(WEIGHTS, ROWS, COLUMNS, {(1, 2)})
+    figure = attention_heatmap(record, alignment=alignment)
+    assert len([p for p in figure.axes[0].patches if isinstance(p, Rectangle)]) == 2 * links
+
+
 def test_the_heatmap_has_the_colours_of_the_course_whatever_the_style():
     with plt.rc_context({"image.cmap": "magma"}):
         assert attention_heatmap(WEIGHTS, ROWS, COLUMNS).axes[0].images[0].get_cmap().name == "cividis"
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (float("nan"), r"weights are nan at .*row \(query\) 1, column \(key\) 0.*expected finite numbers"),
+    (-3.0, "weights are -3.0 at .*give what the softmax returns, not the scores")])
+def test_the_heatmap_refuses_what_no_softmax_returns(wrong, message):
+    weights = WEIGHTS.clone()
+    weights[1, 0] = wrong
+    with pytest.raises(ValueError, match=message):
+        attention_heatmap(weights, ROWS, COLUMNS)
+
+
+def test_the_heatmap_of_several_heads_asks_for_one():
+    record = AttentionRecord(WEIGHTS.expand(2, 2, 2, 3), ROWS, COLUMNS)
+    with pytest.raises(ValueError, match=r"Of several heads choose one: it.with_weights\(it.weights\[layer, head\]\)"):
+        attention_heatmap(record)
 
 
 def test_the_scale_says_what_the_colours_mean():

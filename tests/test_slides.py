@@ -10,9 +10,10 @@ from browser import OUTSIDE, assert_quiet, open_deck, serious
 from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
+from course_utils.course import CourseError, course_root
 from course_utils.publish import exporting, slides
 from course_utils.publish.exporting import packaged
-from course_utils.publish.notebooks import CourseError, course_root, read
+from course_utils.publish.notebooks import read
 from course_utils.publish.pages import page
 from course_utils.publish.slides import deck
 from course_utils.widgets import AttentionView, SoftmaxLab

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from course_utils import plotting, training
 from course_utils.data.text import BOS, EOS, PAD, Batch, token_batches
 from course_utils.seq2seq import Seq2Seq
-from course_utils.training import History, fit, inverse_sqrt, sequence_loss, trapezoid
+from course_utils.training import fit, inverse_sqrt, sequence_loss, trapezoid
 
 VOCAB = 8
 POINTS = torch.randn(4, 10, 3, generator=torch.Generator().manual_seed(0))    # four batches of ten points
@@ -305,11 +305,6 @@ def test_padding_is_neither_learned_nor_counted(label_smoothing):
 def test_a_history_counts_words_without_padding():
     history = fit(Bigrams(), [batch_of([BOS, 5, EOS], [BOS, 4, 5, 6, EOS]), batch_of([BOS, 5, 6, EOS])], steps=3)
     assert history.tokens == 6 + 3 + 6
-
-
-def test_words_a_second():
-    assert History(tokens=300, seconds=2.0).tokens_per_second == 150
-    assert History().tokens_per_second == 0
 
 
 # --- when it goes wrong --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 from dataclasses import replace
 
 import pytest
@@ -154,9 +155,19 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
         assert own is cross is None
 
 
+@pytest.mark.parametrize(("setting", "error", "message"), [
+    ({"d_model": 64.0}, TypeError, "d_model is 64.0; expected a whole number"),
+    ({"n_layers": "2"}, TypeError, "n_layers is '2'; expected a whole number"),
+    ({"dropout": 2.0}, ValueError, "dropout is 2.0; expected a share from 0 to 1"),
+    ({"dropout": -0.1}, ValueError, "dropout is -0.1"), ({"dropout": math.nan}, ValueError, "dropout is nan")])
+def test_settings_that_no_transformer_can_have_are_refused(setting, error, message):
+    with pytest.raises(error, match=message):
+        Config(**setting)
+
+
 @pytest.mark.parametrize("size", ["d_model", "n_heads", "n_layers", "d_ff", "max_len"])
 def test_a_transformer_without_layers_heads_or_width_is_refused(size):
-    with pytest.raises(ValueError, match=f"{size}=0; expected at least 1"):
+    with pytest.raises(ValueError, match=f"{size} is 0; expected at least 1"):
         Config(**{size: 0})
 
 

@@ -35,6 +35,12 @@ print(view, *sorted(name for name in sys.modules if name.startswith("course_util
     assert printed.strip() == "AttentionView(layers=1, heads=1, queries=2, keys=2) course_utils"
 
 
+@pytest.mark.parametrize("room", ["widgets", "claims"])
+def test_a_room_is_imported_without_pyplot(room):
+    """It takes most of the time, and only a plot of one's own needs it."""
+    assert run(f"import course_utils.{room}\nprint('matplotlib.pyplot' in sys.modules)") == "False\n"
+
+
 def test_the_block_blocks():
     with pytest.raises(AssertionError, match="torch is blocked here"):
         run("import torch")

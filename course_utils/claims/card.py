@@ -9,7 +9,7 @@ from html import escape
 
 from IPython.display import display
 
-from ..plotting import BAD, GOOD, MUTED
+from ..widgets.colours import BAD, GOOD, MUTED
 from . import condition, seeds
 from .stored import Stored
 

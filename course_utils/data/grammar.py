@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from . import BUCKETS
 from .lexicon import (
     BEFORE_NOUN,
     KINDS,
@@ -32,7 +33,6 @@ from .lexicon import (
     starts_with_vowel,
 )
 
-BUCKETS = ((4, 9), (10, 14), (15, 19), (20, 24), (25, 29), (30, 34), (35, 40))
 PHENOMENA = {
     "inversion": "an adjective before its English noun, after its French noun: new european law",
     "double_inversion": "two such adjectives, whose links cross: european economic area",

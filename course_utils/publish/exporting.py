@@ -13,7 +13,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from .notebooks import CourseError, embed_pictures, tags
+from ..course import CourseError
+from .notebooks import embed_pictures, tags
 
 TEMPLATES = Path(__file__).parent / "templates"
 # A widget's HTML works without a kernel, its live view does not; PNG before text.

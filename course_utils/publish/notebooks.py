@@ -21,6 +21,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
+from ..course import CourseError
+
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -33,10 +35,6 @@ METADATA = {
     },
 }
 _IMAGE = re.compile(r"(!\[[^\]]*\]\(|<img\b[^>]*?\bsrc=\")(?!https?:|data:|attachment:)([^)\"\s]+)")
-
-
-class CourseError(Exception):
-    """Something the user can mend; the message says how. The ``course`` command prints it without a traceback."""
 
 
 class CellError(CourseError):
@@ -60,18 +58,6 @@ class Run:
     notebook: NotebookNode
     seconds: float
     peak_memory: int
-
-
-def course_root() -> Path:
-    """The folder that holds ``notebooks/``: beside this package, else the current folder.
-
-    Raises:
-        CourseError: if neither has a folder ``notebooks``.
-    """
-    for root in (Path(__file__).resolve().parents[2], Path.cwd()):
-        if (root / "notebooks").is_dir():
-            return root
-    raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
 
 
 def find(name: str | None, root: Path) -> list[Path]:

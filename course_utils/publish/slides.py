@@ -10,8 +10,9 @@ from pathlib import Path
 from nbconvert import SlidesExporter
 from nbformat import NotebookNode
 
+from ..course import CourseError
 from .exporting import export, packaged, prepared, script
-from .notebooks import CourseError, slide_type, tags
+from .notebooks import slide_type, tags
 
 
 def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:

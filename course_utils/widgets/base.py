@@ -24,9 +24,9 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
 
 
-def _colours() -> str:
-    """The 256 colours of cividis as one string of hexadecimal digits, for the JavaScript."""
-    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8).tobytes().hex()
+def cividis() -> np.ndarray:
+    """The 256 colours of the scale, uint8 ``(256, 3)``: red, green, blue."""
+    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
 
 
 def javascript(name: str) -> str:
@@ -36,7 +36,7 @@ def javascript(name: str) -> str:
     """
     own = sorted(STATIC.glob(f"{name}_*.js"))
     files = [path.read_text(encoding="utf-8") for path in (STATIC / "foundation.js", *own, STATIC / f"{name}.js")]
-    return "\n".join([f'const CIVIDIS = "{_colours()}";', *files])
+    return "\n".join([f'const CIVIDIS = "{cividis().tobytes().hex()}";', *files])
 
 
 def stylesheet(name: str) -> str:

@@ -3,11 +3,11 @@
 import math
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import traitlets
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from .base import CourseWidget, check_index, javascript, stylesheet
 from .colours import INK, KEY, PAPER, QUERY
@@ -154,9 +154,9 @@ class MaskExplorer(CourseWidget):
         axes.set_xlabel("key position", color=KEY)
         axes.set_ylabel("query position", color=QUERY)
         for query, key in pairwise(self.path or ()):
-            axes.add_patch(plt.Rectangle((key - 0.5, query - 0.5), 1, 1, facecolor=HOP, edgecolor=INK))
+            axes.add_patch(Rectangle((key - 0.5, query - 0.5), 1, 1, facecolor=HOP, edgecolor=INK))
         query, key = self.cell
-        axes.add_patch(plt.Rectangle((key - 0.5, query - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=2.5))
+        axes.add_patch(Rectangle((key - 0.5, query - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=2.5))
         figure.supxlabel(self._pairs(), fontsize=10, color=INK)
         return figure
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import matplotlib
-import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
+from .base import cividis
 from .colours import BAD, KEY, MUTED, PAPER, QUERY
-from .tensors import as_array, unpacked
+from .tensors import as_array, checked, unpacked
 
 LONGEST = 130  # pixels; a longer token is cut
 MOST_LETTERS = 40  # of a word beside a plot
@@ -46,10 +46,6 @@ def _label(text: str, colour: str, font: ImageFont.FreeTypeFont) -> Image.Image:
     return picture
 
 
-def _colours() -> np.ndarray:
-    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
-
-
 def png(picture: Image.Image) -> bytes:
     """The picture as a small PNG, in palette colours."""
     file = io.BytesIO()
@@ -58,7 +54,7 @@ def png(picture: Image.Image) -> bytes:
 
 
 def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-                      alignment: Collection[tuple[int, int]] = (), axes: Axes | None = None,
+                      alignment: Collection[tuple[int, int]] | None = None, axes: Axes | None = None,
                       label: str = "weight") -> Figure:
     """An attention matrix as a picture; the printed sibling of `AttentionView`.
 
@@ -66,20 +62,24 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
         weights: ``(T_q, T_k)``, 0 to 1; or a record that holds all four, as for `AttentionView`.
         rows: the ``T_q`` words that ask.
         columns: the ``T_k`` words that are looked at. Default: the rows.
-        alignment: true links ``(row, column)``, drawn as outlines.
+        alignment: true links ``(row, column)``, drawn as outlines. Default: the record's own, or none.
         axes: where to draw; by default a new figure.
         label: what the colours mean, written beside their scale.
 
     Raises:
-        ValueError: if the words do not fit the shape.
+        ValueError: if the words do not fit the shape; if weights are negative or not finite.
     """
     weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
     columns = rows if columns is None else columns
     weights = as_array("weights", weights)
     if weights.shape != (len(rows), len(columns)):
+        heads = " Of several heads choose one: it.with_weights(it.weights[layer, head])." if weights.ndim > 2 else ""
         raise ValueError(f"weights have shape {tuple(weights.shape)}, but there are {len(rows)} rows and "
-                         f"{len(columns)} columns of words.")
+                         f"{len(columns)} columns of words.{heads}")
+    checked(weights[None, None])
     if axes is None:
+        import matplotlib.pyplot as plt  # slow, and nothing else here needs it
+
         _, axes = plt.subplots(figsize=(1.6 + 0.42 * len(columns), 1.6 + 0.36 * len(rows)))
     picture = axes.imshow(weights, vmin=0, vmax=1, aspect="auto", cmap="cividis")
     axes.grid(False)
@@ -87,7 +87,7 @@ def attention_heatmap(weights, rows: Sequence[str] | None = None, columns: Seque
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor", color=KEY)
     axes.set_yticks(range(len(rows)), rows, color=QUERY)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
-    for row, column in alignment:
+    for row, column in () if alignment is None else alignment:
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white", linewidth=3))
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=BAD, linewidth=1.5))
     axes.figure.colorbar(picture, ax=axes, label=label, shrink=0.8)
@@ -143,7 +143,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     left = max((label.width for label in left_labels), default=0) + 8
     above = max((label.height for label in top_labels), default=0) + 8
 
-    shades = _colours()[np.clip(weights / top * 256, 0, 255).astype(int)]
+    shades = cividis()[np.clip(weights / top * 256, 0, 255).astype(int)]
     if causal:
         shades[np.triu_indices(n_rows, 1, n_columns)] = LIGHT
     shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
@@ -187,7 +187,7 @@ def grid_picture(thumbnails: np.ndarray, hidden: np.ndarray) -> bytes:
     picture = Image.new("RGB", (left + heads * pitch, above + layers * pitch + 22), PAPER)
     draw, small = ImageDraw.Draw(picture), _font(11)
     for layer, head in np.ndindex(layers, heads):
-        shades = _colours()[thumbnails[layer, head]]
+        shades = cividis()[thumbnails[layer, head]]
         shades[hidden] = GREY
         tile = Image.fromarray(shades).resize((side, side), Image.Resampling.NEAREST)
         picture.paste(tile, (left + head * pitch, above + layer * pitch))

@@ -22,7 +22,8 @@ def unpacked(weights, rows, columns, alignment) -> tuple:
     if all(hasattr(weights, name) for name in ("weights", "rows", "columns", "alignment")):
         if rows is not None or columns is not None:
             raise ValueError("the record has rows and columns of its own; give either the record or its parts.")
-        return weights.weights, weights.rows, weights.columns, alignment or weights.alignment
+        alignment = weights.alignment if alignment is None else alignment
+        return weights.weights, weights.rows, weights.columns, alignment
     if rows is None:
         raise ValueError("rows are missing: the tokens that the weights belong to, one for each query.")
     return weights, rows, columns, alignment
@@ -102,7 +103,7 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
                     f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
                 )
         if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
-            return _checked(np.stack([_example(layer, batch) for layer in weights]))
+            return checked(np.stack([_example(layer, batch) for layer in weights]))
     weights = as_array("weights", weights)
     if batch is not None and not 3 <= weights.ndim <= 5:
         raise ValueError(
@@ -116,7 +117,7 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
         )
     if batch is not None or weights.ndim == 5:
         weights = _example(weights, batch)
-    return _checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
+    return checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
 
 
 def as_array(name: str, values) -> np.ndarray:
@@ -157,7 +158,8 @@ def _example(weights: np.ndarray, batch: int | None) -> np.ndarray:
     return weights[batch or 0]
 
 
-def _checked(weights: np.ndarray) -> np.ndarray:
+def checked(weights: np.ndarray) -> np.ndarray:
+    """The weights ``[layers, heads, T_q, T_k]``; a ValueError if they are empty, negative or not finite."""
     for axis, size in zip(AXES, weights.shape, strict=True):
         if size == 0:
             raise ValueError(f"weights have no {axis}: shape {weights.shape}. There is nothing to show.")
