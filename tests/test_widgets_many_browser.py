@@ -18,7 +18,7 @@ from sample_tree import tree
 from sample_widgets import MAKE, every_widget, make
 from synthetic import code, lesson, text
 
-from course_utils.publish import slides
+from course_utils.publish import pages
 from course_utils.widgets import AttentionView
 from course_utils.widgets.base import javascript, stylesheet
 
@@ -188,7 +188,7 @@ def streams(pdf):
 def test_an_exported_page_has_one_of_each(browser_page, tmp_path):
     notebook = lesson(tmp_path)
     notebook.cells = [code("-", name, data={"text/html": make(name, title=name).to_html()}) for name in MAKE]
-    (tmp_path / "page.html").write_text(slides.page(notebook, tmp_path), encoding="utf-8")
+    (tmp_path / "page.html").write_text(pages.page(notebook, tmp_path), encoding="utf-8")
     browser_page.goto((tmp_path / "page.html").as_uri())
     browser_page.locator(".course-widget").nth(len(MAKE) - 1).wait_for()
     assert browser_page.locator(".course-widget .is-title").all_inner_texts() == list(MAKE)
