@@ -8,7 +8,8 @@ from collections import defaultdict
 
 import pytest
 
-from course_utils.exercises import WrongAnswer, check
+from course_utils.exercises import EXERCISES
+from course_utils.exercises.engine import edited
 
 WRONG, RIGHT = defaultdict(list), defaultdict(list)  # by the module that seeds them
 
@@ -41,25 +42,31 @@ def pytest_generate_tests(metafunc):
 
 def test_wrong_answer_is_rejected_with_its_fault(wrong_answer):
     exercise, phrase, function = wrong_answer
-    with pytest.raises(WrongAnswer) as caught:
-        check(exercise, {exercise: function})
-    assert phrase in str(caught.value)
+    verdict = EXERCISES[exercise].judge(function)
+    assert verdict.kind == "wrong" and phrase in verdict.text
 
 
-def test_right_answer_in_another_style_passes(right_answer, capsys):
+def test_right_answer_in_another_style_passes(right_answer):
     exercise, function = right_answer
-    check(exercise, {exercise: function})
-    assert f"✓ {exercise}: right on 5 random inputs" in capsys.readouterr().out
+    verdict = EXERCISES[exercise].judge(function)
+    assert verdict.kind == "right" and verdict.text.startswith(f"{exercise}: right on 5 random inputs"), verdict.text
+
+
+def test_every_fault_is_caught_and_named_as_itself(lesson_exercise):
+    for why, wrong in lesson_exercise.known:
+        verdict = lesson_exercise.judge(wrong)
+        assert verdict.kind == "wrong" and verdict.text.endswith(f"\nWhy: {why}"), (why, verdict.text)
+
+
+def test_faults_are_a_dozen_at_most(lesson_exercise):
+    assert len({why for why, *_ in lesson_exercise.faults}) <= 12
+
+
+def test_the_solution_is_right(lesson_exercise):
+    assert lesson_exercise.judge(edited(lesson_exercise.solution)).kind == "right"
 
 
 def test_every_exercise_has_its_seeded_answers(lesson_exercise):
     for seeded, least in ((WRONG, 6), (RIGHT, 2)):
         named = [param.values[0][0] for params in seeded.values() for param in params]
         assert named.count(lesson_exercise.name) >= least
-
-
-def test_every_known_fault_is_named_as_itself(lesson_exercise):
-    for why, fault in lesson_exercise.faults:
-        with pytest.raises(WrongAnswer) as caught:
-            check(lesson_exercise.name, {lesson_exercise.name: lambda *arguments, fault=fault: fault(*arguments)})
-        assert f"Why: {why}" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Checks for exercises: ``check("masked_softmax")`` says what is wrong with a student's function, and why."""
+"""Checks for exercises: ``masked_softmax = check("masked_softmax")`` says what is wrong, and gives what runs on."""
 
 import inspect
 import re
@@ -10,7 +10,15 @@ import torch
 from IPython.display import display
 from torch import Tensor, nn
 
-from course_utils.exercises.engine import N_INPUTS, Exercise, WrongAnswer, at_most, close, largest_difference
+from course_utils.exercises.engine import (
+    N_INPUTS,
+    Exercise,
+    Verdict,
+    WrongAnswer,
+    at_most,
+    close,
+    largest_difference,
+)
 from course_utils.exercises.lesson_00 import LESSON_00
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
@@ -18,53 +26,99 @@ from course_utils.exercises.lesson_03 import LESSON_03
 from course_utils.exercises.lesson_04 import LESSON_04
 from course_utils.exercises.lesson_05 import LESSON_05
 from course_utils.exercises.lesson_06 import LESSON_06
-from course_utils.plotting import GOOD, MUTED
+from course_utils.plotting import BAD, GOOD, MUTED
 
-__all__ = ["EXERCISES", "Exercise", "WrongAnswer", "check", "same_output"]
+__all__ = ["EXERCISES", "Exercise", "Verdict", "WrongAnswer", "check", "same_output", "your_parts"]
 
 LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06
 EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
 
 
+_yours: dict[str, Callable] = {}  # the student's functions that run, by exercise
+
+
 class _Card:
-    def __init__(self, text: str, mark: str, colour: str):
-        self.text, self.mark, self.colour = text, mark, colour
+    MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": ("…", MUTED), "wrong": ("✗", BAD)}
+
+    def __init__(self, verdict: Verdict, runs: str = ""):
+        self.text = verdict.text + (f"\n{runs}" if runs else "")
+        self.trace = verdict.trace
+        self.mark, self.colour = self.MARKS[verdict.kind]
 
     def __repr__(self) -> str:
-        return f"{self.mark} {self.text}"
+        return f"{self.mark} {self.text}" + (f"\n{self.trace.rstrip()}" if self.trace else "")
 
     def _repr_html_(self) -> str:
-        text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.text))
+        text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.text)).replace("\n", "<br>")
+        trace = f'<pre style="margin:.3em 0 0">{escape(self.trace.rstrip())}</pre>' if self.trace else ""
         return (f'<div style="border-left:6px solid {self.colour};padding:.3em .8em">'
                 f'<span style="background:{self.colour};color:#FFFFFF;padding:0 .4em;border-radius:.3em">'
-                f"{self.mark}</span> {text}</div>")
+                f"{self.mark}</span> {text}{trace}</div>")
 
 
-def check(name: str, namespace: Mapping | None = None) -> None:
-    """Compare the function called `name` with the course's own on several random inputs.
+def check(name: str, namespace: Mapping | None = None, solution: bool = False) -> Callable:
+    """Compare the function called `name` with the course's own, show a card, and give the function to go on with.
 
-    Shows a green card if it is right, and a grey one if it is a stub not yet written (it raises
-    `NotImplementedError`, or returns `None` or an ellipsis) or calls one, so that an unsolved notebook runs to its end.
+    ``masked_softmax = check("masked_softmax")``: from here on the student's function runs if it is right, and the
+    course's if it is wrong, not yet written (a stub that raises `NotImplementedError`, or returns `None` or an
+    ellipsis), or so slow that the lesson would leave its seconds. A wrong answer never stops the notebook: the card
+    says what is wrong and why, whether one cell was run or all.
 
     Args:
         name: the function's name, which is also the exercise's.
         namespace: where to look it up; by default the globals of the caller, that is, the notebook.
+        solution: whether this is a solution's cell: the student's own function goes on running if it was right.
+
+    Returns:
+        The student's function, or the course's.
 
     Raises:
-        WrongAnswer: what is wrong and why.
         ValueError: if the course has no exercise of this name.
     """
     if name not in EXERCISES:
         raise ValueError(f"no exercise is called {name!r}; there are {', '.join(EXERCISES)}.")
     if namespace is None:
         namespace = inspect.currentframe().f_back.f_globals
-    if name not in namespace:
-        functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
-        close_names = get_close_matches(name, functions, n=1)
-        spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
-        raise WrongAnswer(f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
-    written, text = EXERCISES[name].judge(namespace[name])
-    display(_Card(text, "✓", GOOD) if written else _Card(text, "…", MUTED))
+    verdict = _verdict(name, namespace)
+    if solution:
+        runs = "Yours was right, too, and goes on running." if name in _yours else ""
+        display(_Card(verdict, runs))
+        shown = namespace[name] if verdict.kind == "right" else EXERCISES[name].solution
+        return _yours.get(name, shown)
+    if verdict.kind == "right":
+        _yours[name] = namespace[name]
+        display(_Card(verdict, "Yours runs from here on."))
+        return namespace[name]
+    _yours.pop(name, None)
+    display(_Card(verdict, "The course's function runs until yours is right."
+                  if verdict.kind != "slow" else "The course's function runs from here on."))
+    return EXERCISES[name].solution
+
+
+def _verdict(name: str, namespace: Mapping) -> Verdict:
+    if name in namespace:
+        return EXERCISES[name].judge(namespace[name])
+    functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
+    close_names = get_close_matches(name, functions, n=1)
+    spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
+    return Verdict("wrong", f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
+
+
+def your_parts(*names: str) -> None:
+    """Show how many of these exercises' functions are the student's own: a small card for a lesson's end.
+
+    Raises:
+        ValueError: if the course has no exercise of one of the names.
+    """
+    if unknown := [name for name in names if name not in EXERCISES]:
+        raise ValueError(f"no exercise is called {unknown[0]!r}; there are {', '.join(EXERCISES)}.")
+    yours = [name for name in names if name in _yours]
+    others = [name for name in names if name not in _yours]
+    text = f"{len(yours)} of {len(names)} parts that ran here are your code"
+    text += f": {', '.join(f'`{name}`' for name in yours)}." if yours else "."
+    if others:
+        text += f" The course's: {', '.join(f'`{name}`' for name in others)}."
+    display(_Card(Verdict("right" if yours else "unwritten", text)))
 
 
 def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5) -> None:

@@ -48,12 +48,12 @@ class Counted(Exercise):
                 mine, changed = _attempt(function, arguments)
                 if number == 0 and not results and (unwritten := _unwritten(self, mine)):
                     return False, unwritten
-                right, _ = _attempt(self.reference, arguments)
+                right, _ = _attempt(self.solution, arguments)
                 moved = None if changed is None or isinstance(arguments[changed], torch.Generator) else changed
                 if what := _wrong_result(self, mine, mine if self._well_formed(mine, right) else right, moved):
                     self._reject(condition if number else "", what, arguments, mine)
                 results.append(mine)
-            counted, expected = self._count(function, inputs, results), self._count(self.reference, inputs)
+            counted, expected = self._count(function, inputs, results), self._count(self.solution, inputs)
             if sentence := self._wrong_count(counted, expected):
                 what = f"Wrong shares: {sentence.format(f'{_share(counted[sentence]):.1%}')}; expected about " \
                        f"{_share(expected[sentence]):.0%}."

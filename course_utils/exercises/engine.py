@@ -1,10 +1,13 @@
-"""Runs a student's function beside the reference and says what is wrong and why."""
+"""Runs a student's function beside the solution and says what is wrong and why."""
 
 import inspect
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from numbers import Real
+from textwrap import dedent
 from traceback import format_exception, walk_tb
 from typing import Any
 
@@ -14,16 +17,20 @@ from torch import Tensor
 from course_utils import attention
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
+SLOW = 3.0  # times the solution's time: more, and a lesson that trains with it leaves its seconds
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
     """The message says what is wrong and why."""
 
-    def _render_traceback_(self) -> list[str]:
-        """In a notebook: the message, and of the traceback only the student's own lines."""
-        cause = self.__cause__
-        lines = format_exception(type(cause), cause, cause.__traceback__.tb_next) if cause else []
-        return ["".join(lines) + f"WrongAnswer: {self}"]
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: `kind` is "right", "slow" (right, but too slow to go on with), "unwritten" or "wrong"."""
+
+    kind: str
+    text: str
+    trace: str = ""  # of the student's own lines, if they raised
 
 
 @dataclass(frozen=True)
@@ -31,68 +38,141 @@ class Exercise:
     """What a student is asked to write, and the ways in which it goes wrong.
 
     Args:
-        reference: the right function; its name is the exercise's, its parameters are the signature.
+        solution: the right function, as in the notebook's solution cell but for the docstring; its name is the
+            exercise's, its parameters are the signature.
         returns: each returned thing's name and axes, for example ``{"weights": "B, T_q, T_k"}``.
             More than one: the function returns a tuple.
         cases: condition → maker of random arguments, ``make(generator) -> tuple``. The first condition is
             the ordinary one, mostly "on ordinary inputs"; with it they complete "right …, but wrong …".
-        faults: known wrong functions, with the sentence that explains each. The first whose results
-            equal the student's, up to and including the failing condition, is named.
+        faults: known faults as edits of the solution: ``(sentence, old, new)`` or ``(sentence, old, new, old, new …)``.
+            Each `old` occurs once in the solution's code. The first fault whose results equal the student's, up to and
+            including the failing condition, is named.
+        timed: a maker of arguments as large as the lesson's: on these the function may take ``SLOW`` times the
+            solution's time. Without it, time is not looked at.
     """
 
-    reference: Callable
+    solution: Callable
     returns: dict[str, str]
     cases: dict[str, Callable[[torch.Generator], tuple]]
-    faults: tuple[tuple[str, Callable], ...] = field(default=(), repr=False)
+    faults: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    timed: Callable[[torch.Generator], tuple] | None = None
 
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.reference.__name__
+        return self.solution.__name__
 
     @property
     def parameters(self) -> list[str]:
         """The names of its parameters, in order."""
-        return list(inspect.signature(self.reference).parameters)
+        return list(inspect.signature(self.solution).parameters)
 
-    def judge(self, function) -> tuple[bool, str]:
-        """Compare a function with the exercise's reference.
+    @cached_property
+    def known(self) -> list[tuple[str, Callable]]:
+        """Each fault's sentence and the wrong function."""
+        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults]
 
-        Returns:
-            `True` and what was compared; or `False` and what is still to be written: the function is a stub (it raises
-            `NotImplementedError`, or returns `None` or an ellipsis), or it calls one.
+    def judge(self, function) -> Verdict:
+        """Compare a function with the exercise's solution.
 
-        Raises:
-            WrongAnswer: what is wrong, why, and on which inputs; chained to the function's own exception.
+        A stub that raises `NotImplementedError`, or returns `None` or an ellipsis, or calls one, is "unwritten".
         """
-        _check_signature(self, function)
+        try:
+            return self._judge(function)
+        except WrongAnswer as wrong:
+            return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__))
+
+    def _judge(self, function) -> Verdict:
+        check_signature(self, function)
         largest, tried = None, []
         for condition, make in self.cases.items():
             inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
-            results, changed = zip(*(_attempt(function, arguments) for arguments in inputs), strict=True)
-            if largest is None and (unwritten := _unwritten(self, results[0])):
-                return False, unwritten
+            results, changed = zip(*(attempt(function, arguments) for arguments in inputs), strict=True)
+            if largest is None and (what := unwritten(self, results[0])):
+                return Verdict("unwritten", what)
             tried += zip(inputs, results, strict=True)
-            expected = [_attempt(self.reference, arguments)[0] for arguments in inputs]
+            expected = [attempt(self.solution, arguments)[0] for arguments in inputs]
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
-                what = _wrong_result(self, mine, right, moved)
-                why = _named_fault(self, tried) if what and moved is None else ""
+                what = wrong_result(self, mine, right, moved)
+                why = self._named(tried) if what and moved is None else ""
                 what = what or _wrong_gradient(self, function, arguments)
                 if what:
-                    self._reject("" if largest is None else condition, what, arguments, mine, why)
+                    self.reject("" if largest is None else condition, what, arguments, mine, why)
             if largest is None:
+                if cut := _cut_off(function, inputs[0]):
+                    self.reject("", f"The argument `{self.parameters[cut - 1]}` was cut off: after the call no gradient "
+                                    "can flow through the caller's tensor any more. detach_() works on the argument "
+                                    "itself; detach() makes a new tensor.", inputs[0], results[0])
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
+        if self.timed and (times := _times_slower(function, self.solution, self.timed)) > SLOW:
+            return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. "
+                                   "Is there a loop that one operation on whole tensors can do?")
         special = len(self.cases) - 1
         also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
         gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
-        return True, f"{self.name}: right on {N_INPUTS} random inputs{also}{gap}."
+        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs{also}{gap}.")
 
-    def _reject(self, condition: str, what: str, arguments: tuple, mine, why: str = ""):
-        """Raise the verdict; `condition` is that of a special case."""
+    def reject(self, condition: str, what: str, arguments: tuple, mine, why: str = ""):
+        """Raise `WrongAnswer`; `condition` is that of a special case, `why` a fault's sentence."""
         where = f"Right {next(iter(self.cases))}, but wrong {condition}.\n" if condition else ""
         given = ", ".join(map(_describe, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
-        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}.{why}") from cause
+        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}." + (f"\nWhy: {why}" if why else "")) from cause
+
+    def _named(self, tried: list[tuple]) -> str:
+        """The sentence of the known fault that gives the same results, of the same types."""
+        return next((why for why, wrong in self.known
+                     if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
+                            for arguments, mine in tried)), "")
+
+
+@cache
+def code(function: Callable) -> str:
+    """A function's source without its docstring."""
+    source = dedent(inspect.getsource(function))
+    if function.__doc__:
+        start = source.index('"""')
+        end = source.index('"""', start + 3) + 3
+        source = source[:start].rstrip(" ") + source[end:].lstrip("\n ").join(["    ", ""])
+    return source
+
+
+def edited(function: Callable, *edits: str) -> Callable:
+    """A function with pieces of its code replaced: ``edited(f, old, new, old, new, …)``.
+
+    Raises:
+        ValueError: if an `old` does not occur exactly once in the code, as it is after the edits before it.
+    """
+    text = code(function)
+    for old, new in zip(edits[::2], edits[1::2], strict=True):
+        if text.count(old) != 1:
+            raise ValueError(f"{function.__name__}: {old!r} occurs {text.count(old)} times; expected once in\n{text}")
+        text = text.replace(old, new)
+    names = dict(function.__globals__)
+    exec(compile(text, f"<{function.__name__}, edited>", "exec"), names)
+    return names[function.__name__]
+
+
+def _own_lines(error: BaseException | None) -> str:
+    """The traceback of a student's exception, without the engine's lines."""
+    if error is None or error.__traceback__ is None:
+        return ""
+    return "".join(format_exception(type(error), error, error.__traceback__.tb_next))
+
+
+def _times_slower(function: Callable, solution: Callable, make: Callable) -> float:
+    """How many times the solution's time a function takes: the quickest of some runs each, taken in turns."""
+    arguments = make(torch.Generator().manual_seed(0))
+    fastest = [torch.inf, torch.inf]
+    with torch.no_grad():
+        for _ in range(10):
+            for i, candidate in enumerate((function, solution)):
+                started = time.perf_counter()
+                candidate(*arguments)
+                fastest[i] = min(fastest[i], time.perf_counter() - started)
+            if fastest[0] > 1.0:  # seconds: slow, whatever the solution needs
+                break
+    return fastest[0] / fastest[1]
 
 
 def largest_difference(mine, right) -> tuple[float, str]:
@@ -143,12 +223,12 @@ def close(mine, right, tol: float = 1e-5) -> bool:
     return type(mine) is type(right) and mine == right
 
 
-def _unwritten(exercise: Exercise, result) -> str:
+def unwritten(exercise: Exercise, result) -> str:
     """What is still to be written, this function or one that it calls; an empty string if nothing is."""
     if isinstance(result, NotImplementedError):
         if "not implemented for '" in str(result):  # torch: this operation, on this dtype
             return ""
-        frames = [frame.f_code.co_name for frame, _ in walk_tb(result.__traceback__)]  # _attempt, function, called …
+        frames = [frame.f_code.co_name for frame, _ in walk_tb(result.__traceback__)]  # attempt, function, called …
         called = frames[-1] if len(frames) > 2 else exercise.name
         if called != exercise.name:
             ours = f" (or use attention.{called})" if hasattr(attention, called) else ""
@@ -158,7 +238,7 @@ def _unwritten(exercise: Exercise, result) -> str:
     return f"{exercise.name}: not written yet. (If you did write it: does it end with `return`?)"
 
 
-def _check_signature(exercise: Exercise, function) -> None:
+def check_signature(exercise: Exercise, function) -> None:
     wanted = f"{exercise.name}({', '.join(exercise.parameters)})"
     if not callable(function):
         raise WrongAnswer(f"{exercise.name} is a {type(function).__name__}, not a function. Was the name used "
@@ -178,22 +258,27 @@ def _check_signature(exercise: Exercise, function) -> None:
                           "called with the arguments in this order.")
 
 
-def _attempt(function, arguments: tuple) -> tuple[Any, int | None]:
+def attempt(function, arguments: tuple) -> tuple[Any, int | None]:
     """The result or the exception, and the number of the first argument that was changed."""
     copies = tuple(_copy(argument) for argument in arguments)
-    try:
-        result = function(*copies)
-    except Exception as error:  # whatever a student's code raises is part of the diagnosis
-        result = error
+    result = _called(function, copies)
     changed = (i for i, pair in enumerate(zip(copies, arguments, strict=True)) if not close(*pair, tol=0.0))
     return result, next(changed, None)
+
+
+def _called(function, arguments: tuple | list):
+    """The result, or the exception: whatever a student's code raises is part of the diagnosis."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
 
 
 def _copy(argument):
     return argument.clone() if isinstance(argument, Tensor) else deepcopy(argument)
 
 
-def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
+def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     """What is wrong with one result, or an empty string."""
     if isinstance(mine, Exception):
         return f"It raised {type(mine).__name__}: {mine}"
@@ -204,7 +289,7 @@ def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
         got = f"{len(mine)} things" if isinstance(mine, tuple | list) else f"one {type(mine).__name__}"
         return f"Wrong type: it returns {got}; expected {len(names)}: return {', '.join(names)}."
     for name, a, b in zip(names, mine, right, strict=True):
-        if what := _wrong_form(name, exercise.returns[name], a, b):
+        if what := wrong_form(name, exercise.returns[name], a, b):
             return what
     if changed is not None:
         name = exercise.parameters[changed]
@@ -217,7 +302,7 @@ def _wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     return ""
 
 
-def _wrong_form(name: str, axes: str, mine, right) -> str:
+def wrong_form(name: str, axes: str, mine, right) -> str:
     """Type, shape, dtype and NaN."""
     number = isinstance(right, float) and isinstance(mine, Real) and not isinstance(mine, bool)
     if isinstance(mine, tuple) and any(isinstance(part, type(right)) for part in mine):
@@ -227,9 +312,9 @@ def _wrong_form(name: str, axes: str, mine, right) -> str:
         if isinstance(right, Tensor):
             hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
                     else " torch.tensor(...) makes one.")
-        elif isinstance(right, bool) and isinstance(mine, Tensor):
-            hint = " bool(...) makes one, of a tensor with one number."
-        return (f"Wrong type: {name} is a {type(mine).__name__}; expected a {type(right).__name__}.{hint}")
+        elif isinstance(right, bool | int | float | str):
+            hint = f" {type(right).__name__}(...) makes one."
+        return f"Wrong type: {name} is a {_kind(mine)}; expected a {_kind(right)}.{hint}"
     if isinstance(right, set):
         odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))
                     if type(part) is not int), None)
@@ -239,7 +324,7 @@ def _wrong_form(name: str, axes: str, mine, right) -> str:
         missing, extra = [key for key in right if key not in mine], [key for key in mine if key not in right]
         if missing or extra:
             return f"Wrong keys: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
-        forms = (_wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
+        forms = (wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
         return next(filter(None, forms), "")
     if not isinstance(right, Tensor):
         return "" if mine == mine else f"{name} is NaN."
@@ -254,6 +339,19 @@ def _wrong_form(name: str, axes: str, mine, right) -> str:
         first = nan.nonzero()[0].tolist()
         return f"NaN: {int(nan.sum())} of {nan.numel()} numbers in {name} are NaN, the first at {first}."
     return ""
+
+
+def _kind(value) -> str:
+    """A type's name, with its library's unless it is Python's or torch's: numpy has a bool and an int of its own."""
+    library = type(value).__module__.split(".")[0]
+    return f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
+
+
+def _same_type(mine, other) -> bool:
+    """Whether two results are of one type, parts of a tuple or list too: a fault is named only then."""
+    if isinstance(mine, tuple | list) and type(mine) is type(other):
+        return len(mine) == len(other) and all(map(_same_type, mine, other))
+    return type(mine) is type(other)
 
 
 def _shape_hint(mine: torch.Size, right: torch.Size) -> str:
@@ -287,10 +385,22 @@ def _wrong_value(name: str, mine, right) -> str:
             f"{mine[at].item():.4g} instead of {right[at].item():.4g}.")
 
 
+def _cut_off(function: Callable, arguments: tuple) -> int:
+    """The number, from one, of the first argument through which no gradient flows after the call; 0 if there is none."""
+    with torch.enable_grad():
+        copies = [argument.clone().requires_grad_().clone()
+                  if isinstance(argument, Tensor) and argument.is_floating_point() else _copy(argument)
+                  for argument in arguments]
+        before = [isinstance(copy, Tensor) and copy.requires_grad for copy in copies]
+        _called(function, copies)
+    return next((i for i, copy in enumerate(copies, start=1) if before[i - 1] and not copy.requires_grad), 0)
+
+
 def _wrong_gradient(exercise: Exercise, function, arguments: tuple) -> str:
     """The values are right: do gradients flow to the same arguments, with the same values?"""
-    right = _gradients(exercise.reference, arguments)
-    mine = _gradients(function, arguments) if right else {}
+    with torch.enable_grad():
+        right = _gradients(exercise.solution, arguments)
+        mine = _gradients(function, arguments) if right else {}
     for i, gradient in right.items():
         name, own = exercise.parameters[i], mine.get(i)
         if isinstance(own, Exception):
@@ -324,14 +434,6 @@ def _gradients(function, arguments: tuple) -> dict[int, Tensor | Exception]:
     except Exception as error:  # e.g. an in-place write that autograd refuses
         return dict.fromkeys(leaves, error)
     return {i: gradient for i, gradient in zip(leaves, found, strict=True) if gradient is not None}
-
-
-def _named_fault(exercise: Exercise, tried: list[tuple]) -> str:
-    """The explanation of the known wrong function that gives the same results."""
-    for why, wrong in exercise.faults:
-        if all(close(mine, _attempt(wrong, arguments)[0]) for arguments, mine in tried):
-            return f"\nWhy: {why}"
-    return ""
 
 
 def _as_text(items: set, most: int | None = None) -> str:

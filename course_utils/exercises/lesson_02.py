@@ -64,9 +64,9 @@ RAW_EXP = ("exp() over- or underflows when scores are far from zero. Subtract th
 
 # --- context_vector ------------------------------------------------------------------------------------------
 
-def context_vector(scores: Tensor, values: Tensor) -> Tensor:
+def context_vector(scores, values):
     """One query by hand: scores ``(T_k,)``, values ``(T_k, d_v)`` to the context ``(d_v,)``."""
-    return scores.softmax(dim=-1) @ values
+    return scores.softmax(dim=0) @ values
 
 
 def _context_inputs(rng):
@@ -75,42 +75,33 @@ def _context_inputs(rng):
 
 
 CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {"on ordinary inputs": _context_inputs}, (
-    ("The softmax is missing: the raw scores are used as weights.", lambda s, v: s @ v),
+    ("The softmax is missing: the raw scores are used as weights.", "scores.softmax(dim=0)", "scores"),
     ("The scores are divided by their sum, without exp(). Softmax is exp(score) / sum of exp(scores).",
-     lambda s, v: s / s.sum() @ v),
+     "scores.softmax(dim=0)", "scores / scores.sum()"),
     ("The sum of exp(scores) is missing below the fraction: the weights do not sum to one.",
-     lambda s, v: s.exp() @ v),
-    ("The scores are not used: this is the plain mean of the values.", lambda s, v: v.mean(0)),
-    ("All values are added with weight 1: the softmax ran over an axis of length one.", lambda s, v: v.sum(0)),
+     "scores.softmax(dim=0)", "scores.exp()"),
+    ("The scores are not used: this is the plain mean of the values.", "scores.softmax(dim=0) @ values", "values.mean(0)"),
+    ("All values are added with weight 1: the softmax ran over an axis of length one.",
+     "scores.softmax(dim=0) @ values", "values.sum(0)"),
     ("Only the value with the best score is taken. Soft attention mixes all of them: use softmax, not argmax.",
-     lambda s, v: v[s.argmax()]),
-    ("These are the weights. The context is the weighted sum of the values.", lambda s, v: s.softmax(-1)),
-    ("The weighted values are not summed yet: add them up over the keys, dim=0.",
-     lambda s, v: s.softmax(-1)[:, None] * v),
-    ("The weighted values are summed over the wrong axis. The sum runs over the keys, dim=0.",
-     lambda s, v: (s.softmax(-1)[:, None] * v).sum(1)),
+     "scores.softmax(dim=0) @ values", "values[scores.argmax()]"),
+    ("These are the weights. The context is the weighted sum of the values.", " @ values", ""),
+    ("The weighted values are not summed yet: add them up over the keys, dim=0.", "dim=0) @", "dim=0)[:, None] *"),
     ("This is the mean of the weighted values. The weights sum to one already: use the sum.",
-     lambda s, v: (s.softmax(-1)[:, None] * v).mean(0)),
+     "@ values", "@ values / len(values)"),
     ("The softmax comes after the weighted sum. First softmax the scores, then sum.",
-     lambda s, v: (s @ v).softmax(-1)),
-    ("The result keeps an axis of length one. One query gives one vector, (d_v,).",
-     lambda s, v: s.softmax(-1)[None] @ v),
-    ("The softmax is taken of the values. It belongs to the scores.", lambda s, v: s @ v.softmax(0)),
-    ("(T_k,) times (T_k, d_v) do not line up; use weights @ values.", lambda s, v: s.softmax(-1) * v),
-    ("(T_k,) times (T_k, d_v) do not line up; use weights @ values.", lambda s, v: v * s.softmax(-1)),
-    ("The factors have changed places: the row of weights stands on the left: weights @ values.",
-     lambda s, v: v @ s.softmax(-1)),
+     "scores.softmax(dim=0) @ values", "(scores @ values).softmax(dim=0)"),
     ("The scores are scaled here as well. They are final: softmax them as they are.",
-     lambda s, v: (s / math.sqrt(v.size(-1))).softmax(-1) @ v),
-    ("The scores have the wrong sign: the best score gets the smallest weight.", lambda s, v: (-s).softmax(-1) @ v),
+     "scores.softmax", "(scores / math.sqrt(values.size(-1))).softmax"),
+    ("The scores have the wrong sign: the best score gets the smallest weight.", "scores.softmax", "(-scores).softmax"),
 ))
 
 
 # --- hard_alignment ------------------------------------------------------------------------------------------
 
-def hard_alignment(weights: Tensor) -> Pairs:
+def hard_alignment(weights):
     """Weights ``(T_q, T_k)`` to pairs (row, column): each target word and its largest weight."""
-    return set(enumerate(weights.argmax(dim=-1).tolist()))
+    return set(enumerate(weights.argmax(dim=1).tolist()))
 
 
 def _weights_inputs(rng):
@@ -118,58 +109,49 @@ def _weights_inputs(rng):
     return ((2 * randn(rng, T_q, T_k)).softmax(-1),)
 
 
-def _over(weights: Tensor, threshold) -> Pairs:
-    return set(map(tuple, (weights > threshold).nonzero().tolist()))
-
-
+ENUMERATED = "enumerate(weights.argmax(dim=1).tolist())"
 WHOLE_MATRIX = ("This is what argmax() without dim leads to: that is the largest of the whole matrix; take it for each "
                 "row: dim=1.")
 
 HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {"on ordinary inputs": _weights_inputs}, (
     ("The largest weight is taken in each column: a link for every source word. Go along each row, dim=-1.",
-     lambda w: {(row, column) for column, row in enumerate(w.argmax(0).tolist())}),
+     ENUMERATED, "(row, column) for column, row in enumerate(weights.argmax(dim=0).tolist())"),
     ("The largest weight is taken in each column, and the pairs are swapped too. Go along each row, dim=-1.",
-     lambda w: set(enumerate(w.argmax(0).tolist()))),
+     "dim=1", "dim=0"),
     ("The pairs are the wrong way round. A link is (row, column) = (target position, source position).",
-     lambda w: {(column, row) for row, column in enumerate(w.argmax(-1).tolist())}),
-    ("Positions count from zero here; yours count from one.",
-     lambda w: {(row + 1, column + 1) for row, column in enumerate(w.argmax(-1).tolist())}),
-    ("The rows count from one. Positions count from zero.",
-     lambda w: {(row + 1, column) for row, column in enumerate(w.argmax(-1).tolist())}),
-    ("The smallest weight of each row is taken (argmin). The link goes to the largest: argmax.",
-     lambda w: set(enumerate(w.argmin(-1).tolist()))),
-    ("Only weights above one half become links. Each target word gets a link, to its largest weight, however small.",
-     lambda w: _over(w, 0.5)),
-    ("Weights above average become links. Each target word gets exactly one, to its largest weight.",
-     lambda w: _over(w, 1 / w.size(-1))),
+     ENUMERATED, "(column, row) for row, column in " + ENUMERATED),
+    ("The positions count from one. They count from zero here.", ".tolist())", ".tolist(), start=1)"),
+    ("The smallest weight of each row is taken (argmin). The link goes to the largest: argmax.", "argmax", "argmin"),
+    ("Weights above a threshold become links. Each target word gets exactly one, to its largest weight, however small.",
+     ENUMERATED, "map(tuple, (weights > 0.5).nonzero().tolist())"),
     ("There is only one link, the largest weight of the whole matrix. Every row gets its own: argmax(dim=-1).",
-     lambda w: {divmod(int(w.argmax()), w.size(-1))}),
-    *((WHOLE_MATRIX, wrong) for wrong in (
-        lambda w: {int(w.argmax())},
-        lambda w: int(w.argmax()),
-        lambda w: w.argmax(),
-        lambda w: {(row, int(w.argmax())) for row in range(w.size(0))},
-        lambda w: set(enumerate(w.argmax().tolist())),
-        lambda w: set(enumerate(w.argmax())),
-        lambda w: {(row, int(w.argmax()[row])) for row in range(w.size(0))},
-    )),
-    ("These are the columns alone. A link is a pair (row, column).", lambda w: set(w.argmax(-1).tolist())),
-    ("Every cell became a link. Keep one a row: the largest weight.", lambda w: _over(w, -1)),
-    ("The links are the diagonal: the weights are not used.",
-     lambda w: {(row, row) for row in range(w.size(0))}),
+     f"set({ENUMERATED})", "{divmod(int(weights.argmax()), weights.size(1))}"),
+    (WHOLE_MATRIX, f"set({ENUMERATED})", "{(row, int(weights.argmax())) for row in range(len(weights))}"),
+    (WHOLE_MATRIX, "dim=1", ""),
+    ("These are the columns alone. A link is a pair (row, column).", ENUMERATED, "weights.argmax(dim=1).tolist()"),
+    ("Every cell became a link. Keep one a row: the largest weight.",
+     ENUMERATED, "map(tuple, (weights >= 0).nonzero().tolist())"),
+    ("The links are the diagonal: the weights are not used.", ENUMERATED, "(row, row) for row in range(len(weights))"),
 ))
 
 
 # --- masked_softmax ------------------------------------------------------------------------------------------
 
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+def masked_softmax(scores, mask):
     """Scores ``(B, T_q, T_k)``, mask broadcastable to it, to weights; a fully masked row becomes zeros."""
-    return attention.masked_softmax(scores, mask)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
+    return scores.softmax(dim=-1).masked_fill(empty, 0.0)
 
 
 def _scores_inputs(rng):
     B, T_q, T_k = sizes(rng, 3)
     return 2 * randn(rng, B, T_q, T_k), _padding(rng, B, T_k)
+
+
+def _scores_of_heads(rng):
+    B, n_heads, T_q, T_k = sizes(rng, 4)
+    return randn(rng, B, n_heads, T_q, T_k), _padding(rng, B, T_k).unsqueeze(1)
 
 
 def _scores_own_masks(rng):
@@ -189,24 +171,8 @@ def _scores_shifted(attended: float, masked: float):
     return make
 
 
-def _filled(scores, mask, fill=-math.inf, dim=-1):
-    return scores.masked_fill(~mask, fill).softmax(dim)
-
-
-def _equal_if_empty(scores, mask):
-    filled = scores.masked_fill(~mask, -math.inf)
-    return filled.masked_fill(~mask.any(-1, keepdim=True), 0.0).softmax(-1)
-
-
-def _raw_exp(scores, mask):
-    exp = scores.exp() * mask
-    return exp / exp.sum(-1, keepdim=True)
-
-
-def _renormalised(scores, mask):
-    weights = scores.softmax(-1) * mask
-    return weights / weights.sum(-1, keepdim=True)
-
+MASKED_SCORES = "scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)"
+FILL = "scores.masked_fill(~mask, -math.inf)"
 
 MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _scores_inputs,
@@ -216,35 +182,26 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     "when all scores are far below zero (around -1e10)": _scores_shifted(-1e10, -1e10),
     "when every key of a row is masked": _scores_empty_row,
     "in float16": lambda rng: _half(_scores_inputs(rng)),
+    "in float16, when every key of a row is masked": lambda rng: _half(_scores_empty_row(rng)),
+    "with heads, (B, n_heads, T_q, T_k)": _scores_of_heads,
 }, (
-    (WRONG_AXIS, lambda s, m: _filled(s, m, dim=-2)),
-    (WRONG_AXIS, lambda s, m: _filled(s, m, dim=-2).nan_to_num()),
-    (WRONG_AXIS, lambda s, m: _filled(s, m, -1e9, dim=-2)),
-    (WRONG_AXIS, lambda s, m: _filled(s, m, dim=0)),
-    (WRONG_AXIS, lambda s, m: _filled(s, m, dim=0).nan_to_num()),
-    (WRONG_AXIS, lambda s, m: _filled(s, m, -1e9, dim=0)),
-    (IGNORED, lambda s, m: s.softmax(-1)),
-    (INVERTED, lambda s, m: _filled(s, ~m)),
-    (AFTER, lambda s, m: s.softmax(-1) * m),
-    (SET_TO_ZERO, lambda s, m: _filled(s, m, 0.0)),
-    (TIMES_INF, lambda s, m: (s + (~m).to(s.dtype) * -math.inf).softmax(-1)),
-    ("This is log-softmax. The weights are its exp().", lambda s, m: _filled(s, m).log()),
-    ("These are the masked scores. The softmax is missing.", lambda s, m: s.masked_fill(~m, -math.inf)),
-    ("exp() of the scores is not divided by its sum over the keys.", lambda s, m: s.exp() * m),
-    (RAW_EXP, _raw_exp),
-    (RAW_EXP, lambda s, m: _raw_exp(s, m).nan_to_num()),
-    (TOOK_PART, _renormalised),
-    (TOOK_PART, lambda s, m: _renormalised(s, m).nan_to_num()),
-    (EMPTY_ROW, _filled),
-    (EQUAL_WEIGHTS, _equal_if_empty),
-    (FINITE, lambda s, m: _filled(s, m, -1e9)),
-    (FINITE, lambda s, m: _filled(s, m, -1e4)),
-    (FINITE, lambda s, m: (s + (~m) * -1e9).softmax(-1)),
-    (FINITE, lambda s, m: _filled(s, m, -1e4) * m),
-    (FINITE, lambda s, m: _filled(s, m, -1e9) * m),
+    (WRONG_AXIS, "softmax(dim=-1)", "softmax(dim=-2)"),
+    (IGNORED, FILL, "scores"),
+    (INVERTED, "fill(~mask", "fill(mask"),
+    (AFTER, MASKED_SCORES, "", "softmax(dim=-1)", "softmax(dim=-1) * mask"),
+    (SET_TO_ZERO, "-math.inf", "0.0"),
+    (TIMES_INF, FILL, "(scores + (~mask).to(scores.dtype) * -math.inf)"),
+    (RAW_EXP, MASKED_SCORES, "scores = scores.exp() * mask", "scores.softmax(dim=-1).masked_fill(empty, 0.0)",
+     "scores / scores.sum(dim=-1, keepdim=True)"),
+    (TOOK_PART, MASKED_SCORES, "scores = scores.softmax(dim=-1) * mask",
+     "scores.softmax(dim=-1).masked_fill(empty, 0.0)", "scores / scores.sum(dim=-1, keepdim=True)"),
+    (EMPTY_ROW, "-math.inf).masked_fill(empty, 0.0)", "-math.inf)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
+    (EQUAL_WEIGHTS, "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
+    (FINITE, MASKED_SCORES, "scores = scores.masked_fill(~mask, -1e4)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
+    (FINITE, MASKED_SCORES, "scores = scores.masked_fill(~mask, -1e9)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
     ("The scores are scaled here as well. That belongs to the score function.",
-     lambda s, m: _filled(s / math.sqrt(s.size(-1)), m)),
-))
+     "scores.softmax", "(scores / math.sqrt(scores.size(-1))).softmax"),
+), timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
 
 
 # --- additive_score ------------------------------------------------------------------------------------------
