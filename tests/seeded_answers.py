@@ -5,12 +5,15 @@ A lesson's test module imports all of this, calls its exercises ``LESSON``, and 
 """
 
 from collections import defaultdict
+from pathlib import Path
 
+import nbformat
 import pytest
 
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.engine import edited
+from course_utils.exercises.engine import code, edited
 
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 WRONG, RIGHT = defaultdict(list), defaultdict(list)  # by the module that seeds them
 
 
@@ -70,3 +73,11 @@ def test_every_exercise_has_its_seeded_answers(lesson_exercise):
     for seeded, least in ((WRONG, 6), (RIGHT, 2)):
         named = [param.values[0][0] for params in seeded.values() for param in params]
         assert named.count(lesson_exercise.name) >= least
+
+
+def test_the_notebook_shows_the_solution(lesson_exercise):
+    name = lesson_exercise.name
+    cells = [cell.source for path in NOTEBOOKS.glob("*.ipynb") for cell in nbformat.read(path, 4).cells]
+    shown = [source for source in cells if f'check("{name}", solution=True)' in source]
+    assert shown == [f'# Solution\n{code(lesson_exercise.solution)}\n{name} = check("{name}", solution=True)']
+    assert sum(source.endswith(f'\n\n{name} = check("{name}")') for source in cells) == 1
