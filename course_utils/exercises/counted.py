@@ -10,11 +10,12 @@ from torch import Tensor
 from course_utils.exercises.engine import (
     N_INPUTS,
     Exercise,
-    _attempt,
-    _check_signature,
-    _unwritten,
-    _wrong_form,
-    _wrong_result,
+    Verdict,
+    attempt,
+    check_signature,
+    unwritten,
+    wrong_form,
+    wrong_result,
 )
 
 
@@ -38,20 +39,20 @@ class Counted(Exercise):
 
     counts: Callable[[Callable, tuple, tuple], dict[str, Tensor]]
 
-    def judge(self, function) -> tuple[bool, str]:
+    def _judge(self, function) -> Verdict:
         """As `Exercise.judge`."""
-        _check_signature(self, function)
+        check_signature(self, function)
         for number, (condition, make) in enumerate(self.cases.items()):
             inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
             results = []
             for arguments in inputs:
-                mine, changed = _attempt(function, arguments)
-                if number == 0 and not results and (unwritten := _unwritten(self, mine)):
-                    return False, unwritten
-                right, _ = _attempt(self.solution, arguments)
+                mine, changed = attempt(function, arguments)
+                if number == 0 and not results and (what := unwritten(self, mine)):
+                    return Verdict("unwritten", what)
+                right, _ = attempt(self.solution, arguments)
                 moved = None if changed is None or isinstance(arguments[changed], torch.Generator) else changed
-                if what := _wrong_result(self, mine, mine if self._well_formed(mine, right) else right, moved):
-                    self._reject(condition if number else "", what, arguments, mine)
+                if what := wrong_result(self, mine, mine if self._well_formed(mine, right) else right, moved):
+                    self.reject(condition if number else "", what, arguments, mine)
                 results.append(mine)
             counted, expected = self._count(function, inputs, results), self._count(self.solution, inputs)
             if sentence := self._wrong_count(counted, expected):
@@ -61,18 +62,18 @@ class Counted(Exercise):
                 up_to_here = list(expected)[:list(expected).index(sentence) + 1]
                 why = next((f"\nWhy: {why}" for sentences in (list(expected), up_to_here) for why, shares in faults
                             if not self._wrong_count(counted, shares, sentences)), "")
-                self._reject(condition if number else "", what, inputs[0], None, why)
+                self.reject(condition if number else "", what, inputs[0], None, why)
         special = len(self.cases) - 1
-        return True, (f"{self.name}: right on {N_INPUTS} random inputs and in {special} special "
+        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs and in {special} special "
                       f"case{'s' * (special > 1)}, counted on {inputs[0][0].numel() * N_INPUTS:,} places each.")
 
     def _well_formed(self, mine, right) -> bool:
         return (isinstance(mine, tuple | list) and len(mine) == len(right)
-                and not any(_wrong_form(name, axes, a, b)
+                and not any(wrong_form(name, axes, a, b)
                             for (name, axes), a, b in zip(self.returns.items(), mine, right, strict=True)))
 
     def _count(self, function, inputs, results=None) -> dict[str, Tensor]:
-        results = results or [_attempt(function, arguments)[0] for arguments in inputs]
+        results = results or [attempt(function, arguments)[0] for arguments in inputs]
         found = [self.counts(function, *pair) for pair in zip(inputs, results, strict=True)]
         return {sentence: torch.cat([counted[sentence] for counted in found]).double() for sentence in found[0]}
 

@@ -100,9 +100,9 @@ class Exercise:
                     self.reject("" if largest is None else condition, what, arguments, mine, why)
             if largest is None:
                 if cut := _cut_off(function, inputs[0]):
-                    self.reject("", f"The argument `{self.parameters[cut - 1]}` was cut off: after the call no gradient "
-                                    "can flow through the caller's tensor any more. detach_() works on the argument "
-                                    "itself; detach() makes a new tensor.", inputs[0], results[0])
+                    self.reject("", f"The argument `{self.parameters[cut - 1]}` was cut off: no gradient flows through "
+                                    "the caller's tensor after the call. detach_() works on the argument itself; "
+                                    "detach() makes a new tensor.", inputs[0], results[0])
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
         if self.timed and (times := _times_slower(function, self.solution, self.timed)) > SLOW:
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. "
@@ -239,6 +239,7 @@ def unwritten(exercise: Exercise, result) -> str:
 
 
 def check_signature(exercise: Exercise, function) -> None:
+    """Raise `WrongAnswer` if this is no function, or takes other arguments."""
     wanted = f"{exercise.name}({', '.join(exercise.parameters)})"
     if not callable(function):
         raise WrongAnswer(f"{exercise.name} is a {type(function).__name__}, not a function. Was the name used "
@@ -386,7 +387,7 @@ def _wrong_value(name: str, mine, right) -> str:
 
 
 def _cut_off(function: Callable, arguments: tuple) -> int:
-    """The number, from one, of the first argument through which no gradient flows after the call; 0 if there is none."""
+    """The number, from one, of the first argument through which no gradient flows after the call, or 0."""
     with torch.enable_grad():
         copies = [argument.clone().requires_grad_().clone()
                   if isinstance(argument, Tensor) and argument.is_floating_point() else _copy(argument)

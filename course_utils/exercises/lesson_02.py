@@ -1,16 +1,12 @@
-"""Lesson 02, Bahdanau attention: the exercises, their references and the ways in which they go wrong."""
+"""Lesson 02, Bahdanau attention: the exercises, their solutions and the ways in which they go wrong."""
 
 import math
 
 import torch
 from torch import Tensor
 
-from course_utils import attention
 from course_utils.exercises.engine import Exercise
 from course_utils.exercises.inputs import randn, sizes
-
-Pairs = set[tuple[int, int]]
-
 
 # --- what the functions share --------------------------------------------------------------------------------
 
@@ -37,9 +33,6 @@ def _half(arguments: tuple) -> tuple:
 
 
 # Sentences that more than one table needs.
-LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with "
-            "the new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
-            "(B, T_q, T_k, d_h).")
 WRONG_AXIS = ("The softmax runs over the wrong axis. Each query spreads its attention over the keys, "
               "so the weights of a row sum to one: dim=-1.")
 IGNORED = "The mask is ignored. Give the scores of masked keys the value -inf before the softmax."
@@ -80,7 +73,8 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {"on ordinary inpu
      "scores.softmax(dim=0)", "scores / scores.sum()"),
     ("The sum of exp(scores) is missing below the fraction: the weights do not sum to one.",
      "scores.softmax(dim=0)", "scores.exp()"),
-    ("The scores are not used: this is the plain mean of the values.", "scores.softmax(dim=0) @ values", "values.mean(0)"),
+    ("The scores are not used: this is the plain mean of the values.",
+     "scores.softmax(dim=0) @ values", "values.mean(0)"),
     ("All values are added with weight 1: the softmax ran over an axis of length one.",
      "scores.softmax(dim=0) @ values", "values.sum(0)"),
     ("Only the value with the best score is taken. Soft attention mixes all of them: use softmax, not argmax.",
@@ -206,9 +200,10 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
 
 # --- additive_score ------------------------------------------------------------------------------------------
 
-def additive_score(query: Tensor, keys: Tensor, W_q: Tensor, W_k: Tensor, v: Tensor) -> Tensor:
+def additive_score(query, keys, W_q, W_k, v):
     """``v . tanh(W_q q + W_k k)`` of every query with every key: ``(B, T_q, T_k)``."""
-    return (query @ W_q.T).unsqueeze(2).add((keys @ W_k.T).unsqueeze(1)).tanh() @ v
+    query, keys = query @ W_q.T, keys @ W_k.T                          # (B, T_q, d_h), (B, T_k, d_h)
+    return torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v      # (B, T_q, T_k)
 
 
 def _additive_inputs(rng, B=None, T_q=None):
@@ -218,68 +213,50 @@ def _additive_inputs(rng, B=None, T_q=None):
             randn(rng, d_h, d_q), randn(rng, d_h, d_k), randn(rng, d_h))
 
 
-def _hidden(q, k, W_q, W_k):
-    return (q @ W_q.T).unsqueeze(2) + (k @ W_k.T).unsqueeze(1)
-
-
-def _additive(activation, shape=lambda scores: scores):
-    return lambda q, k, W_q, W_k, v: shape(activation(_hidden(q, k, W_q, W_k)) @ v)
-
+CROSSED = "query.unsqueeze(2) + keys.unsqueeze(1)"
+TANH = f"torch.tanh({CROSSED})"
+LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with "
+            "the new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
+            "(B, T_q, T_k, d_h).")
 
 ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     "on ordinary inputs": _additive_inputs,
     "with one sentence and one query (B = T_q = 1)": lambda rng: _additive_inputs(rng, 1, 1),
 }, (
     ("The tanh is missing. Without it the query adds the same number to every key's score, and the softmax "
-     "drops it: every query would attend alike.", _additive(lambda hidden: hidden)),
+     "drops it: every query would attend alike.", TANH, f"({CROSSED})"),
     ("The tanh comes after the product with v. It belongs inside: v . tanh(...).",
-     lambda q, k, W_q, W_k, v: (_hidden(q, k, W_q, W_k) @ v).tanh()),
+     f"{TANH} @ v", f"torch.tanh(({CROSSED}) @ v)"),
     ("The tanh is taken of query and key apart. They meet inside: tanh(W_q q + W_k k).",
-     lambda q, k, W_q, W_k, v: (q @ W_q.T).tanh().unsqueeze(2).add((k @ W_k.T).tanh().unsqueeze(1)) @ v),
-    ("The hidden layer uses relu. This score uses tanh.", _additive(torch.relu)),
-    ("The hidden layer uses the sigmoid. This score uses tanh.", _additive(torch.sigmoid)),
-    ("The vector v is not used: the hidden units are summed with weight 1.",
-     lambda q, k, W_q, W_k, v: _hidden(q, k, W_q, W_k).tanh().sum(-1)),
-    ("The vector v is not used: the hidden units are averaged.",
-     lambda q, k, W_q, W_k, v: _hidden(q, k, W_q, W_k).tanh().mean(-1)),
-    ("The product with v is missing: every query and key still have d_h numbers. @ v makes one score of them.",
-     lambda q, k, W_q, W_k, v: _hidden(q, k, W_q, W_k).tanh()),
-    ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).",
-     lambda q, k, W_q, W_k, v: _hidden(q, k, W_q, W_k).tanh() * v),
+     TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
+    ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
+    ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
+     "@ v ", "@ torch.ones_like(v)"),
+    ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
+     "@ v ", "@ torch.ones_like(v) / len(v)"),
+    ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v ", "* v "),
     ("Queries and keys have changed places. Queries are the rows: query.unsqueeze(2) + keys.unsqueeze(1).",
-     _additive(torch.tanh, lambda scores: scores.transpose(1, 2))),
+     CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     ("These are weights already. The score function ends before the softmax.",
-     _additive(torch.tanh, lambda scores: scores.softmax(-1))),
-    ("The query is not used.",
-     lambda q, k, W_q, W_k, v: ((k @ W_k.T).tanh() @ v).unsqueeze(1).expand(-1, q.size(1), -1)),
-    ("The keys are not used.",
-     lambda q, k, W_q, W_k, v: ((q @ W_q.T).tanh() @ v).unsqueeze(2).expand(-1, -1, k.size(1))),
+     f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
     ("The projections are multiplied, as in a dot product. Here they are added: tanh(W_q q + W_k k).",
-     lambda q, k, W_q, W_k, v: (q @ W_q.T) @ (k @ W_k.T).transpose(1, 2)),
-    ("The projections are multiplied before the tanh. Here they are added: tanh(W_q q + W_k k).",
-     lambda q, k, W_q, W_k, v: ((q @ W_q.T).unsqueeze(2) * (k @ W_k.T).unsqueeze(1)).tanh() @ v),
-    ("The key is subtracted. The two projections are added.",
-     lambda q, k, W_q, W_k, v: ((q @ W_q.T).unsqueeze(2) - (k @ W_k.T).unsqueeze(1)).tanh() @ v),
-    ("The scores are divided by sqrt(d_h). The additive score has no scale.",
-     lambda q, k, W_q, W_k, v: _hidden(q, k, W_q, W_k).tanh() @ v / math.sqrt(len(v))),
+     f"{TANH} @ v", "query @ keys.transpose(1, 2)"),
     ("The matrices are not transposed. W_q is (d_h, d_q), so that W_q q in code is query @ W_q.T.",
-     lambda q, k, W_q, W_k, v: (q @ W_q).unsqueeze(2).add((k @ W_k).unsqueeze(1)).tanh() @ v),
-    ("The matrices are swapped. W_q projects the query, W_k the keys.",
-     lambda q, k, W_q, W_k, v: (q @ W_k.T).unsqueeze(2).add((k @ W_q.T).unsqueeze(1)).tanh() @ v),
-    (LINED_UP, lambda q, k, W_q, W_k, v: (q @ W_q.T + k @ W_k.T).tanh() @ v),
-    (LINED_UP, lambda q, k, W_q, W_k, v: ((q @ W_q.T).unsqueeze(1) + (k @ W_k.T).unsqueeze(1)).tanh() @ v),
-    ("An axis of length one is left over from v as a column. v is a vector: … @ v, or .squeeze(-1).",
-     _additive(torch.tanh, lambda scores: scores.unsqueeze(-1))),
+     "W_q.T", "W_q", "W_k.T", "W_k"),
+    (LINED_UP, CROSSED, "query + keys"),
+    (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
-     "squeeze(-1).", _additive(torch.tanh, torch.squeeze)),
-))
+     "squeeze(-1).", f"{TANH} @ v", f"({TANH} @ v).squeeze()"),
+), timed=lambda rng: (randn(rng, 32, 20, 64), randn(rng, 32, 20, 64), randn(rng, 64, 64), randn(rng, 64, 64),
+                      randn(rng, 64)))
 
 
 # --- scaled_dot_attention ------------------------------------------------------------------------------------
 
-def scaled_dot_attention(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+def scaled_dot_attention(query, keys, values, mask):
     """``softmax(q k^T / sqrt(d)) v``: the context ``(B, T_q, d_v)`` and the weights ``(B, T_q, T_k)``."""
-    weights = attention.masked_softmax(query @ keys.transpose(1, 2) / math.sqrt(query.size(-1)), mask)
+    scores = query @ keys.transpose(-2, -1) / math.sqrt(query.size(-1))     # (B, T_q, T_k)
+    weights = masked_softmax(scores, mask)
     return weights @ values, weights
 
 
@@ -304,28 +281,10 @@ def _dot_empty_row(rng):
     return *tensors, _empty_first(mask)
 
 
-def _dot(scale=lambda q, k, v: math.sqrt(q.size(-1)), softmax=attention.masked_softmax):
-    def wrong(query, keys, values, mask):
-        weights = softmax(query @ keys.transpose(1, 2) / scale(query, keys, values), mask)
-        return weights @ values, weights
-    return wrong
-
-
-def _dot_result(result):
-    """A wrong answer made of the right context, weights and the inputs."""
-    def wrong(query, keys, values, mask):
-        return result(*scaled_dot_attention(query, keys, values, mask), query, keys, values, mask)
-    return wrong
-
-
-def _dot_scaled_late(result):
-    def wrong(query, keys, values, mask):
-        weights = attention.masked_softmax(query @ keys.transpose(1, 2), mask)
-        return result(weights, values, math.sqrt(query.size(-1)))
-    return wrong
-
-
+SCALE, WEIGHTS, RETURNED = " / math.sqrt(query.size(-1))", "masked_softmax(scores, mask)", "weights @ values, weights"
 SCALED_LATE = "The division by sqrt(d) comes after the softmax: divide the scores, not the weights."
+OTHER_WIDTH = ("The scores are scaled by another size than the width of a query. The scale is sqrt(d), with d = "
+               "query.size(-1).")
 
 SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v", "weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _dot_inputs,
@@ -334,59 +293,37 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     "when every key of a row is masked": _dot_empty_row,
     "in float16": lambda rng: _half(_dot_inputs(rng)),
 }, (
-    ("The scale is missing: divide the scores by sqrt(d).", _dot(lambda q, k, v: 1)),
+    ("The scale is missing: divide the scores by sqrt(d).", SCALE, ""),
     ("The scores are divided by d. The scale is its root, sqrt(d): a sum of d products has the standard deviation "
-     "sqrt(d).", _dot(lambda q, k, v: q.size(-1))),
-    ("The scores are scaled by the number of keys. The scale is sqrt(d), with d the width of a query: "
-     "query.size(-1).", _dot(lambda q, k, v: math.sqrt(k.size(1)))),
-    ("The scores are scaled by the number of queries. The scale is sqrt(d), with d the width of a query: "
-     "query.size(-1).", _dot(lambda q, k, v: math.sqrt(q.size(1)))),
-    ("The scores are scaled by the width of the values. The scale is sqrt(d), with d the width of a query.",
-     _dot(lambda q, k, v: math.sqrt(v.size(-1)))),
-    ("The scores are multiplied by sqrt(d). Divide.", _dot(lambda q, k, v: 1 / math.sqrt(q.size(-1)))),
-    (SCALED_LATE, _dot_scaled_late(lambda weights, v, root: (weights / root @ v, weights / root))),
-    (SCALED_LATE, _dot_scaled_late(lambda weights, v, root: (weights / root @ v, weights))),
-    (IGNORED, _dot(softmax=lambda s, m: s.softmax(-1))),
-    (INVERTED, _dot(softmax=lambda s, m: _filled(s, ~m))),
-    (AFTER, _dot(softmax=lambda s, m: s.softmax(-1) * m)),
-    (SET_TO_ZERO, _dot(softmax=lambda s, m: (s * m).softmax(-1))),
-    (WRONG_AXIS, _dot(softmax=lambda s, m: _filled(s, m, dim=-2))),
-    (WRONG_AXIS, _dot(softmax=lambda s, m: _filled(s, m, dim=-2).nan_to_num())),
-    (WRONG_AXIS, _dot(softmax=lambda s, m: _filled(s, m, -1e9, dim=-2))),
-    (WRONG_AXIS, _dot(softmax=lambda s, m: _filled(s, m, dim=0))),
-    (WRONG_AXIS, _dot(softmax=lambda s, m: _filled(s, m, -1e9, dim=0))),
-    ("The softmax is missing: the raw scores are used as weights.",
-     _dot(softmax=lambda s, m: s.masked_fill(~m, 0.0))),
-    ("The order of the results is (context, weights).", _dot_result(lambda c, w, q, k, v, m: (w, c))),
+     "sqrt(d).", SCALE, " / query.size(-1)"),
+    *((OTHER_WIDTH, "query.size(-1)", size) for size in ("keys.size(1)", "query.size(1)", "values.size(-1)")),
+    (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS} / math.sqrt(query.size(-1))"),
+    (SCALED_LATE, SCALE, "", RETURNED, "weights / math.sqrt(query.size(-1)) @ values, weights"),
+    (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),
+    (INVERTED, WEIGHTS, "scores.masked_fill(mask, -math.inf).softmax(dim=-1)"),
+    (AFTER, WEIGHTS, "scores.softmax(dim=-1) * mask"),
+    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-2)"),
+    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-2)"),
     ("The keys are summed instead of the values. Keys say where to look, values what is found.",
-     _dot_result(lambda c, w, q, k, v, m: (w @ k, w))),
+     "@ values", "@ keys"),
     ("The second result holds the scores. Return the weights, after the softmax.",
-     _dot_result(lambda c, w, q, k, v, m: (c, q @ k.transpose(1, 2) / math.sqrt(q.size(-1))))),
-    ("The second result holds the masked scores. Return the weights, after the softmax.",
-     _dot_result(lambda c, w, q, k, v, m:
-                 (c, (q @ k.transpose(1, 2) / math.sqrt(q.size(-1))).masked_fill(~m, -math.inf)))),
-    ("The weights have their axes swapped: rows are queries, columns are keys.",
-     _dot_result(lambda c, w, q, k, v, m: (c, w.transpose(1, 2)))),
-    (TOOK_PART, _dot(softmax=_renormalised)),
-    (EMPTY_ROW, _dot(softmax=_filled)),
-    (EQUAL_WEIGHTS, _dot(softmax=_equal_if_empty)),
-    (FINITE, _dot(softmax=lambda s, m: _filled(s, m, -1e9) * m)),
-    ("Keys need their last two axes swapped before the product: query @ keys.transpose(1, 2).",
-     lambda q, k, v, m: attention.attend(q, k, v, lambda q, k: q @ k / math.sqrt(q.size(-1)), m)),
-    (".T reverses all axes, the batch too. Swap two: keys.transpose(1, 2), or keys.mT.",
-     lambda q, k, v, m: attention.attend(q, k, v, lambda q, k: q @ k.permute(2, 1, 0) / math.sqrt(q.size(-1)), m)),
+     "@ values, weights", "@ values, scores"),
+    (TOOK_PART, WEIGHTS, "scores.softmax(dim=-1) * mask", "return",
+     "weights = weights / weights.sum(dim=-1, keepdim=True)\n    return"),
+    (EMPTY_ROW, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-1)"),
+    (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
 ))
 
 
 # --- alignment_error_rate ------------------------------------------------------------------------------------
 
-def alignment_error_rate(predicted: Pairs, true: Pairs) -> float:
+def alignment_error_rate(predicted, true):
     """``1 - 2 |A and S| / (|A| + |S|)``; two empty sets agree: 0.0."""
-    n_links = len(predicted) + len(true)
-    return 1 - 2 * len(predicted & true) / n_links if n_links else 0.0
+    total = len(predicted) + len(true)
+    return 1 - 2 * len(predicted & true) / total if total else 0.0
 
 
-def _links(rng, n: int, first_row: int = 0) -> Pairs:
+def _links(rng, n: int, first_row: int = 0) -> set[tuple[int, int]]:
     return {divmod(i, 8) for i in (torch.randperm(32, generator=rng)[:n] + 8 * first_row).tolist()}
 
 
@@ -396,9 +333,10 @@ def _links_inputs(rng):
     return shared | _links(rng, n_predicted, 4), shared | _links(rng, n_true, 8)
 
 
-def _share(predicted: Pairs, true: Pairs, below) -> float:
-    return len(predicted & true) / below
-
+RATE, TOTAL = "1 - 2 * len(predicted & true) / total", "len(predicted) + len(true)"
+UNION = "The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|."
+PARENTHESES = "/ comes before +, so only |A| divides. Put parentheses around |A| + |S|."
+BOTH_EMPTY = "Two empty sets have no links to divide by. They agree: the rate is 0.0."
 
 ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     "on ordinary inputs": _links_inputs,
@@ -406,46 +344,34 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     "when one of the sets is empty": lambda rng: (set(), _links(rng, 5)),
     "when both sets are empty": lambda rng: (set(), set()),
 }, (
-    ("The factor 2 is missing: a shared link is counted once, but it stands in both sets.",
-     lambda a, s: 1 - _share(a, s, len(a) + len(s))),
-    ("This is the agreement. The error rate is 1 minus it.", lambda a, s: 2 * _share(a, s, len(a) + len(s))),
+    ("The factor 2 is missing: a shared link is counted once, but it stands in both sets.", "1 - 2 *", "1 -"),
+    ("This is the agreement. The error rate is 1 minus it.", "1 - 2 *", "2 *"),
     ("This is precision: the share of predicted links that are true. Divide by |A| + |S|, and subtract from 1.",
-     lambda a, s: _share(a, s, len(a))),
+     RATE, "len(predicted & true) / len(predicted)"),
     ("This is 1 - precision: true links that were not found cost nothing. Divide 2 |A and S| by |A| + |S|.",
-     lambda a, s: 1 - _share(a, s, len(a))),
-    ("This is recall: the share of true links that are predicted. Divide by |A| + |S|, and subtract from 1.",
-     lambda a, s: _share(a, s, len(s))),
+     RATE, "1 - len(predicted & true) / len(predicted)"),
     ("This is 1 - recall: wrong predicted links cost nothing. Divide 2 |A and S| by |A| + |S|.",
-     lambda a, s: 1 - _share(a, s, len(s))),
-    ("The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|.",
-     lambda a, s: 1 - _share(a, s, len(a | s))),
-    ("The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|.",
-     lambda a, s: 1 - 2 * _share(a, s, len(a | s))),
-    ("The union is counted where the shared links belong: & is *and*, | is *or*.",
-     lambda a, s: 1 - 2 * len(a | s) / (len(a) + len(s))),
-    ("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
-     lambda a, s: 1 - 2 * len(a & s) / len(a) + len(s)),
-    ("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
-     lambda a, s: 1 - (2 * len(a & s) / len(a) + len(s))),
-    ("This is a percentage. The rate lies between 0 and 1.",
-     lambda a, s: 100 * alignment_error_rate(a, s)),
-    ("This is the number of wrong links. Divide it by |A| + |S|.", lambda a, s: len(a ^ s)),
-    ("// rounds down to a whole number. Use /.", lambda a, s: 1 - 2 * len(a & s) // (len(a) + len(s))),
-    ("The rate is rounded. Return it as it is.", lambda a, s: round(alignment_error_rate(a, s), 2)),
-    ("Two empty sets have no links to divide by. They agree: the rate is 0.0.",
-     lambda a, s: 1 - 2 * len(a & s) / (len(a) + len(s))),
-    ("Two empty sets have no links to divide by. They agree: the rate is 0.0.",
-     lambda a, s: 1 - 2.0 * len(a & s) / (len(a) + len(s))),
-    ("Two empty sets agree: nothing is wrong, the rate is 0.0.",
-     lambda a, s: alignment_error_rate(a, s) if a or s else 1.0),
+     RATE, "1 - len(predicted & true) / len(true)"),
+    (UNION, RATE, "1 - len(predicted & true) / len(predicted | true)"),
+    (UNION, RATE, "1 - 2 * len(predicted & true) / len(predicted | true)"),
+    ("The union is counted where the shared links belong: & is *and*, | is *or*.", " & ", " | "),
+    (PARENTHESES, "/ total", "/ len(predicted) + len(true)"),
+    (PARENTHESES, RATE, "1 - (2 * len(predicted & true) / len(predicted) + len(true))"),
+    ("This is a percentage. The rate lies between 0 and 1.", RATE, f"100 * ({RATE})"),
+    ("This is the number of wrong links. Divide it by |A| + |S|.",
+     f"{RATE} if total else 0.0", "len(predicted ^ true)"),
+    ("// rounds down to a whole number. Use /.", "/ total", "// total"),
+    (BOTH_EMPTY, " if total else 0.0", ""),
+    (BOTH_EMPTY, "else 0.0", "else 1.0"),
 ))
 
 
 # --- local_mask ----------------------------------------------------------------------------------------------
 
-def local_mask(centres: Tensor, n_keys: int, window: int) -> Tensor:
+def local_mask(centres, n_keys, window):
     """``(T_q, n_keys)``, True where ``|j - centre| <= window`` (Luong et al. 2015, section 3.2)."""
-    return (torch.arange(n_keys) - centres.unsqueeze(1)).abs() <= window
+    distance = torch.arange(n_keys) - centres.unsqueeze(1)      # (T_q, n_keys)
+    return distance.abs() <= window
 
 
 def _window_inputs(rng):
@@ -460,65 +386,37 @@ def _window_edges(rng):
     return centres, n_keys, window
 
 
-def _distance(centres: Tensor, n_keys: int) -> Tensor:
-    return torch.arange(n_keys) - centres.unsqueeze(1)
-
-
-def _sliced(centres: Tensor, n_keys: int, window: int, end: int = 1) -> Tensor:
-    mask = torch.zeros(len(centres), n_keys, dtype=torch.bool)
-    for row, centre in enumerate(centres.tolist()):
-        mask[row, centre - window:centre + window + end] = True
-    return mask
-
-
-def _wrapped(centres: Tensor, n_keys: int, window: int) -> Tensor:
-    distance = _distance(centres, n_keys).abs()
-    return torch.minimum(distance, n_keys - distance) <= window
-
-
-NO_AXIS = ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
-           "centres.unsqueeze(1).")
+SIGNED = "The distance has a sign: every key on one side of the window counts as near. Take abs()."
+HALF = "The window is half as wide as it should be: it reaches `window` keys to each side."
 
 LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     "on ordinary inputs": _window_inputs,
     "when a centre lies at the edge of the sentence": _window_edges,
 }, (
     ("The ends of the window are missing: it reaches up to and including the distance `window`, <= rather than <.",
-     lambda c, n, w: _distance(c, n).abs() < w),
+     "<=", "<"),
     ("The last key of the window is missing: the end of a slice or range is not part of it, so add 1.",
-     lambda c, n, w: _sliced(c, n, w, end=0)),
-    ("The mask is inverted. True means *may attend*, that is, inside the window.",
-     lambda c, n, w: _distance(c, n).abs() > w),
-    ("The distance has a sign: every key to the left of the window counts as near. Take abs().",
-     lambda c, n, w: _distance(c, n) <= w),
-    ("The distance has a sign: every key to the right of the window counts as near. Take abs().",
-     lambda c, n, w: _distance(c, n) >= -w),
-    ("Only the keys to the left of the centre are in the window. It reaches as far to the right.",
-     lambda c, n, w: (_distance(c, n) <= 0) & (_distance(c, n) >= -w)),
-    ("Only the keys to the right of the centre are in the window. It reaches as far to the left.",
-     lambda c, n, w: (_distance(c, n) >= 0) & (_distance(c, n) <= w)),
-    ("The window is half as wide as it should be: it reaches `window` keys to each side.",
-     lambda c, n, w: _distance(c, n).abs() <= w // 2),
-    ("The window is half as wide as it should be: it reaches `window` keys to each side.",
-     lambda c, n, w: _distance(c, n).abs() <= w / 2),
+     "distance.abs() <= window", "(-window <= distance) & (distance < window)"),
+    ("The mask is inverted. True means *may attend*, that is, inside the window.", "<=", ">"),
+    (SIGNED, ".abs()", ""),
+    (SIGNED, "distance.abs() <= window", "distance >= -window"),
+    (HALF, "<= window", "<= window // 2"),
+    (HALF, "<= window", "<= window / 2"),
     ("The axes are swapped: one row a query, one column a key. Use centres.unsqueeze(1) - torch.arange(n_keys).",
-     lambda c, n, w: (_distance(c, n).abs() <= w).T),
+     "distance.abs() <= window", "(distance.abs() <= window).T"),
     ("The row number is used as the centre. Each query's centre is given in `centres`.",
-     lambda c, n, w: _distance(torch.arange(len(c)), n).abs() <= w),
-    ("The centres are not used: the window starts at the first key.",
-     lambda c, n, w: (torch.arange(n) <= w).expand(len(c), n)),
-    *((NO_AXIS, wrong) for wrong in (
-        lambda c, n, w: (torch.arange(n) - c).abs() <= w,
-        lambda c, n, w: (c - torch.arange(n)).abs() <= w,
-    )),
+     "centres.unsqueeze", "torch.arange(len(centres)).unsqueeze"),
+    ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
+     "centres.unsqueeze(1).", ".unsqueeze(1)", ""),
+    ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
+     "centres.unsqueeze(1).", "torch.arange(n_keys) - centres.unsqueeze(1)", "centres - torch.arange(n_keys)"),
     ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
-     lambda c, n, w: (_distance(c, n) + 1).abs() <= w),
-    ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
-     lambda c, n, w: _distance(c, n)[:, 1:].abs() <= w),
-    ("Only the centre itself is in the window.", lambda c, n, w: _distance(c, n) == 0),
+     "torch.arange(n_keys)", "torch.arange(1, n_keys + 1)"),
     ("A slice with a negative start counts from the end, so near the first key the window is lost. "
-     "Start at max(centre - window, 0), or compare distances.", _sliced),
-    ("The window wraps around: a sentence's last word is not next to its first.", _wrapped),
+     "Start at max(centre - window, 0), or compare distances.", "distance.abs() <= window",
+     "(distance.abs() <= window) & (centres >= window).unsqueeze(1)"),
+    ("The window wraps around: a sentence's last word is not next to its first.",
+     "distance.abs()", "torch.minimum(distance.abs(), n_keys - distance.abs())"),
 ))
 
 

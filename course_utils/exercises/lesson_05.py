@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from course_utils.exercises.counted import Counted
-from course_utils.exercises.engine import Exercise, _attempt, close
+from course_utils.exercises.engine import Exercise, attempt, close
 from course_utils.exercises.inputs import randn, sizes
 from course_utils.exercises.lesson_03 import NO_SOFTMAX
 
@@ -359,7 +359,7 @@ def _masking_counts(function, arguments, result) -> dict[str, Tensor]:
     below, beside = asked[:-1] & can_mask[1:], asked[:, :-1] & can_mask[:, 1:]
 
     def same(seed: int) -> Tensor:
-        again, _ = _attempt(function, (*arguments[:4], _seeded(seed), share))
+        again, _ = attempt(function, (*arguments[:4], _seeded(seed), share))
         return torch.tensor([close(again, result)])
 
     return {

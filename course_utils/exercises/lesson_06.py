@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course_utils import attention as ours
-from course_utils.exercises.engine import Exercise, _attempt
+from course_utils.exercises.engine import Exercise, attempt
 from course_utils.exercises.inputs import randn, sizes
 from course_utils.exercises.lesson_02 import AFTER, SCALED_LATE, SET_TO_ZERO, WRONG_AXIS
 from course_utils.exercises.lesson_03 import NO_SOFTMAX
@@ -68,7 +68,7 @@ def _makes_at_most(allowed: Callable[..., int]):
                 function(*copies)
             return made.n
 
-        n, most = _attempt(count, arguments)[0], allowed(*arguments)
+        n, most = attempt(count, arguments)[0], allowed(*arguments)
         if isinstance(n, Exception):
             return f"it raised {type(n).__name__} on a longer input: {n}"
         return f"it makes {n:,} numbers on the way; at most {most:,} are allowed here." if n > most else ""
@@ -466,7 +466,7 @@ def _learning(rng):
 
 
 def _no_gradient(function, memory, segment, mem_len):
-    new, _ = _attempt(function, (memory, segment, mem_len))
+    new, _ = attempt(function, (memory, segment, mem_len))
     if isinstance(new, Exception):
         return f"it raised {type(new).__name__} when the segment carries a gradient: {new}"
     return "the new memory still carries a gradient (requires_grad is True)." if new.requires_grad else ""
