@@ -125,14 +125,17 @@ class BahdanauDecoder(nn.Module):
         self.cell = RNNS[cell][1](d_embed + d_model, d_model)
         self.combine = nn.Linear(2 * d_model + d_embed, d_model)
 
+    def look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """One look of the state ``query (B, d_model)``: the context ``(B, d_model)``, the weights ``(B, 1, T_k)``."""
+        scores = self.score.compare(query.unsqueeze(1), memory.keys)                      # (B, 1, T_k)
+        weights = masked_softmax(scores, memory.src_mask)
+        return (weights @ memory.states).squeeze(1), weights
+
     def forward(self, embedded: Tensor, state, memory: Memory):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
         outputs, all_weights = [], []
         for word in embedded.unbind(dim=1):                                               # (B, d_embed)
-            query = state[0] if isinstance(state, tuple) else state                       # (B, d_model)
-            scores = self.score.compare(query.unsqueeze(1), memory.keys)                  # (B, 1, T_k)
-            weights = masked_softmax(scores, memory.src_mask)
-            context = (weights @ memory.states).squeeze(1)                                # (B, d_model)
+            context, weights = self.look(state[0] if isinstance(state, tuple) else state, memory)
             state = self.cell(torch.cat([word, context], dim=-1), state)
             new = state[0] if isinstance(state, tuple) else state
             outputs.append(torch.cat([new, context, word], dim=-1))

@@ -1,15 +1,14 @@
 """Checks for exercises: ``masked_softmax = check("masked_softmax")`` says what is wrong, and gives what runs on."""
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from html import escape
 
 import torch
 from IPython.display import display
 from torch import Tensor, nn
 
+from course_utils.exercises.card import Card
 from course_utils.exercises.engine import (
     N_INPUTS,
     Exercise,
@@ -17,8 +16,11 @@ from course_utils.exercises.engine import (
     WrongAnswer,
     at_most,
     close,
+    code,
+    edited,
     largest_difference,
 )
+from course_utils.exercises.experiments import Prediction
 from course_utils.exercises.lesson_00 import LESSON_00
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.exercises.lesson_02 import LESSON_02
@@ -26,34 +28,15 @@ from course_utils.exercises.lesson_03 import LESSON_03
 from course_utils.exercises.lesson_04 import LESSON_04
 from course_utils.exercises.lesson_05 import LESSON_05
 from course_utils.exercises.lesson_06 import LESSON_06
-from course_utils.plotting import BAD, GOOD, MUTED
 
-__all__ = ["EXERCISES", "Exercise", "Verdict", "WrongAnswer", "check", "same_output", "your_parts"]
+__all__ = ["EXERCISES", "Exercise", "Prediction", "Verdict", "WrongAnswer", "break_it", "check", "same_output",
+           "your_parts"]
 
 LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06
 EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
 
 
 _yours: dict[str, Callable] = {}  # the student's functions that run, by exercise
-
-
-class _Card:
-    MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": ("…", MUTED), "wrong": ("✗", BAD)}
-
-    def __init__(self, verdict: Verdict, runs: str = ""):
-        self.text = verdict.text + (f"\n{runs}" if runs else "")
-        self.trace = verdict.trace
-        self.mark, self.colour = self.MARKS[verdict.kind]
-
-    def __repr__(self) -> str:
-        return f"{self.mark} {self.text}" + (f"\n{self.trace.rstrip()}" if self.trace else "")
-
-    def _repr_html_(self) -> str:
-        text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.text)).replace("\n", "<br>")
-        trace = f'<pre style="margin:.3em 0 0">{escape(self.trace.rstrip())}</pre>' if self.trace else ""
-        return (f'<div style="border-left:6px solid {self.colour};padding:.3em .8em">'
-                f'<span style="background:{self.colour};color:#FFFFFF;padding:0 .4em;border-radius:.3em">'
-                f"{self.mark}</span> {text}{trace}</div>")
 
 
 def check(name: str, namespace: Mapping | None = None, solution: bool = False) -> Callable:
@@ -75,29 +58,29 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
     Raises:
         ValueError: if the course has no exercise of this name.
     """
-    if name not in EXERCISES:
-        raise ValueError(f"no exercise is called {name!r}; there are {', '.join(EXERCISES)}.")
+    exercise = _exercise(name)
     if namespace is None:
         namespace = inspect.currentframe().f_back.f_globals
-    verdict = _verdict(name, namespace)
+    verdict = _verdict(exercise, namespace)
     if solution:
         runs = "Yours was right, too, and goes on running." if name in _yours else ""
-        display(_Card(verdict, runs))
-        shown = namespace[name] if verdict.kind == "right" else EXERCISES[name].solution
+        display(Card(verdict, runs))
+        shown = namespace[name] if verdict.kind == "right" else exercise.solution
         return _yours.get(name, shown)
     if verdict.kind == "right":
         _yours[name] = namespace[name]
-        display(_Card(verdict, "Yours runs from here on."))
+        display(Card(verdict, "Yours runs from here on."))
         return namespace[name]
     _yours.pop(name, None)
-    display(_Card(verdict, "The course's function runs until yours is right."
+    display(Card(verdict, "The course's function runs until yours is right."
                   if verdict.kind != "slow" else "The course's function runs from here on."))
-    return EXERCISES[name].solution
+    return exercise.solution
 
 
-def _verdict(name: str, namespace: Mapping) -> Verdict:
+def _verdict(exercise: Exercise, namespace: Mapping) -> Verdict:
+    name = exercise.name
     if name in namespace:
-        return EXERCISES[name].judge(namespace[name])
+        return exercise.judge(namespace[name])
     functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
     close_names = get_close_matches(name, functions, n=1)
     spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
@@ -110,15 +93,33 @@ def your_parts(*names: str) -> None:
     Raises:
         ValueError: if the course has no exercise of one of the names.
     """
-    if unknown := [name for name in names if name not in EXERCISES]:
-        raise ValueError(f"no exercise is called {unknown[0]!r}; there are {', '.join(EXERCISES)}.")
-    yours = [name for name in names if name in _yours]
-    others = [name for name in names if name not in _yours]
+    yours = [name for name in names if _exercise(name).name in _yours]
+    others = [name for name in names if name not in yours]
     text = f"{len(yours)} of {len(names)} parts that ran here are your code"
     text += f": {', '.join(f'`{name}`' for name in yours)}." if yours else "."
     if others:
         text += f" The course's: {', '.join(f'`{name}`' for name in others)}."
-    display(_Card(Verdict("right" if yours else "unwritten", text)))
+    display(Card(Verdict("right" if yours else "unwritten", text)))
+
+
+def break_it(name: str, old: str, new: str) -> Callable:
+    """An exercise's solution with one piece of its code replaced, for an experiment that shows what the piece is for.
+
+    Raises:
+        ValueError: if the course has no exercise of this name, or `old` does not occur exactly once in the solution.
+    """
+    solution = _exercise(name).solution
+    broken = edited(solution, old, new)
+    line = next(line.strip() for line in code(solution).splitlines() if old in line)
+    display(Card(Verdict("missed", f"`{name}` is broken on purpose: in `{line}`, `{old.strip()}` is now "
+                                   f"`{new.strip() or 'nothing'}`.")))
+    return broken
+
+
+def _exercise(name: str) -> Exercise:
+    if name not in EXERCISES:
+        raise ValueError(f"no exercise is called {name!r}; there are {', '.join(EXERCISES)}.")
+    return EXERCISES[name]
 
 
 def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5) -> None:

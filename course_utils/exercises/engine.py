@@ -1,6 +1,7 @@
 """Runs a student's function beside the solution and says what is wrong and why."""
 
 import inspect
+import re
 import time
 from collections.abc import Callable
 from copy import deepcopy
@@ -18,6 +19,8 @@ from course_utils import attention
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
 SLOW = 3.0  # times the solution's time: more, and a lesson that trains with it leaves its seconds
+
+MISMATCH = re.compile(r"must match|size mismatch|cannot be multiplied|Expected size for")  # of shapes, in torch's words
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
@@ -94,15 +97,11 @@ class Exercise:
             expected = [attempt(self.solution, arguments)[0] for arguments in inputs]
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
                 what = wrong_result(self, mine, right, moved)
-                why = self._named(tried) if what and moved is None else ""
+                why = (self._named(tried) or _unused(self, function, arguments)) if what and moved is None else ""
                 what = what or _wrong_gradient(self, function, arguments)
                 if what:
                     self.reject("" if largest is None else condition, what, arguments, mine, why)
             if largest is None:
-                if cut := _cut_off(function, inputs[0]):
-                    self.reject("", f"The argument `{self.parameters[cut - 1]}` was cut off: no gradient flows through "
-                                    "the caller's tensor after the call. detach_() works on the argument itself; "
-                                    "detach() makes a new tensor.", inputs[0], results[0])
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
         if self.timed and (times := _times_slower(function, self.solution, self.timed)) > SLOW:
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. "
@@ -124,6 +123,18 @@ class Exercise:
         return next((why for why, wrong in self.known
                      if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
                             for arguments, mine in tried)), "")
+
+
+def _unused(exercise: Exercise, function: Callable, arguments: tuple) -> str:
+    """A sentence on the first tensor that changes the solution's result, but not this function's."""
+    for i, argument in enumerate(arguments):
+        if isinstance(argument, Tensor) and (argument.is_floating_point() or argument.dtype == torch.bool):
+            other = ~argument if argument.dtype == torch.bool else 0.3 - 0.7 * argument
+            pair = arguments, (*arguments[:i], other, *arguments[i + 1:])
+            mine, right = ([attempt(either, one)[0] for one in pair] for either in (function, exercise.solution))
+            if _same_type(mine[0], right[0]) and close(*mine) and not close(*right):
+                return f"`{exercise.parameters[i]}` makes no difference to what your function returns."
+    return ""
 
 
 @cache
@@ -282,13 +293,16 @@ def _copy(argument):
 def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     """What is wrong with one result, or an empty string."""
     if isinstance(mine, Exception):
-        return f"It raised {type(mine).__name__}: {mine}"
+        lines_up = " These shapes do not line up: write down each one's axes." * bool(MISMATCH.search(str(mine)))
+        return f"It raised {type(mine).__name__}: {mine}{lines_up}"
     names = list(exercise.returns)
     if len(names) == 1:
         mine, right = (mine,), (right,)
     elif not isinstance(mine, tuple | list) or len(mine) != len(names):
         got = f"{len(mine)} things" if isinstance(mine, tuple | list) else f"one {type(mine).__name__}"
         return f"Wrong type: it returns {got}; expected {len(names)}: return {', '.join(names)}."
+    if len(names) == 2 and not close(mine, right) and close(mine[::-1], right):
+        return f"Wrong order: return {', '.join(names)}."
     for name, a, b in zip(names, mine, right, strict=True):
         if what := wrong_form(name, exercise.returns[name], a, b):
             return what
@@ -359,7 +373,9 @@ def _shape_hint(mine: torch.Size, right: torch.Size) -> str:
     if sorted(mine) == sorted(right):
         return " The sizes are right, their order is not: two axes are swapped."
     if len(mine) != len(right):
-        return f" It has {len(mine)} axes instead of {len(right)}."
+        one = " One of length one is left over: squeeze(dim) or an index drops it." * ([n for n in mine if n != 1] == [
+            n for n in right if n != 1] and len(mine) > len(right))
+        return f" It has {len(mine)} axes instead of {len(right)}.{one}"
     return ""
 
 
@@ -386,20 +402,28 @@ def _wrong_value(name: str, mine, right) -> str:
             f"{mine[at].item():.4g} instead of {right[at].item():.4g}.")
 
 
-def _cut_off(function: Callable, arguments: tuple) -> int:
-    """The number, from one, of the first argument through which no gradient flows after the call, or 0."""
-    with torch.enable_grad():
-        copies = [argument.clone().requires_grad_().clone()
-                  if isinstance(argument, Tensor) and argument.is_floating_point() else _copy(argument)
-                  for argument in arguments]
-        before = [isinstance(copy, Tensor) and copy.requires_grad for copy in copies]
-        _called(function, copies)
-    return next((i for i, copy in enumerate(copies, start=1) if before[i - 1] and not copy.requires_grad), 0)
+def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
+    """A sentence on the first argument through which no gradient can flow after the call."""
+    copies = [argument.clone().requires_grad_().clone()
+              if isinstance(argument, Tensor) and argument.is_floating_point() else _copy(argument)
+              for argument in arguments]
+    tracked = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
+    _called(function, copies)
+    left = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
+    return next((f"The argument `{name}` was cut off: no gradient flows through the caller's tensor after the call. "
+                 "detach_() works on the argument itself; detach() makes a new tensor."
+                 for name in tracked if name not in left), "")
+
+
+def _tracked(value) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
 
 
 def _wrong_gradient(exercise: Exercise, function, arguments: tuple) -> str:
-    """The values are right: do gradients flow to the same arguments, with the same values?"""
+    """The values are right: do gradients flow to the same arguments, with the same values, and no argument is cut?"""
     with torch.enable_grad():
+        if cut := _cut_off(exercise, function, arguments):
+            return cut
         right = _gradients(exercise.solution, arguments)
         mine = _gradients(function, arguments) if right else {}
     for i, gradient in right.items():

@@ -179,7 +179,8 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     "in float16, when every key of a row is masked": lambda rng: _half(_scores_empty_row(rng)),
     "with heads, (B, n_heads, T_q, T_k)": _scores_of_heads,
 }, (
-    (WRONG_AXIS, "softmax(dim=-1)", "softmax(dim=-2)"),
+    *((WRONG_AXIS, MASKED_SCORES, f"scores = {FILL}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim={dim}){after}")
+      for dim in (0, -2) for after in ("", ".nan_to_num()")),
     (IGNORED, FILL, "scores"),
     (INVERTED, "fill(~mask", "fill(mask"),
     (AFTER, MASKED_SCORES, "", "softmax(dim=-1)", "softmax(dim=-1) * mask"),
@@ -187,12 +188,14 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     (TIMES_INF, FILL, "(scores + (~mask).to(scores.dtype) * -math.inf)"),
     (RAW_EXP, MASKED_SCORES, "scores = scores.exp() * mask", "scores.softmax(dim=-1).masked_fill(empty, 0.0)",
      "scores / scores.sum(dim=-1, keepdim=True)"),
-    (TOOK_PART, MASKED_SCORES, "scores = scores.softmax(dim=-1) * mask",
-     "scores.softmax(dim=-1).masked_fill(empty, 0.0)", "scores / scores.sum(dim=-1, keepdim=True)"),
+    *((TOOK_PART, MASKED_SCORES, "scores = scores.softmax(dim=-1) * mask",
+       "scores.softmax(dim=-1).masked_fill(empty, 0.0)", f"(scores / scores.sum(dim=-1, keepdim=True)){after}")
+      for after in ("", ".nan_to_num()")),
     (EMPTY_ROW, "-math.inf).masked_fill(empty, 0.0)", "-math.inf)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
     (EQUAL_WEIGHTS, "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
-    (FINITE, MASKED_SCORES, "scores = scores.masked_fill(~mask, -1e4)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
-    (FINITE, MASKED_SCORES, "scores = scores.masked_fill(~mask, -1e9)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
+    *((FINITE, MASKED_SCORES, f"scores = {filled}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim=-1){after}")
+      for filled, after in (("scores.masked_fill(~mask, -1e4)", ""), ("scores.masked_fill(~mask, -1e9)", ""),
+                            ("scores.masked_fill(~mask, -1e9)", " * mask"), ("scores + ~mask * -1e9", ""))),
     ("The scores are scaled here as well. That belongs to the score function.",
      "scores.softmax", "(scores / math.sqrt(scores.size(-1))).softmax"),
 ), timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
@@ -200,17 +203,15 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
 
 # --- additive_score ------------------------------------------------------------------------------------------
 
-def additive_score(query, keys, W_q, W_k, v):
-    """``v . tanh(W_q q + W_k k)`` of every query with every key: ``(B, T_q, T_k)``."""
-    query, keys = query @ W_q.T, keys @ W_k.T                          # (B, T_q, d_h), (B, T_k, d_h)
-    return torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v      # (B, T_q, T_k)
+def additive_score(query, keys, v):
+    """``v . tanh(q + k)`` of every projected query with every projected key: ``(B, T_q, T_k)``."""
+    return torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v
 
 
 def _additive_inputs(rng, B=None, T_q=None):
-    b, t_q, T_k, d_q, d_k, d_h = sizes(rng, 6)
+    b, t_q, T_k, d_h = sizes(rng, 4)
     B, T_q = B or b, T_q or t_q
-    return (randn(rng, B, T_q, d_q), randn(rng, B, T_k, d_k),
-            randn(rng, d_h, d_q), randn(rng, d_h, d_k), randn(rng, d_h))
+    return randn(rng, B, T_q, d_h), randn(rng, B, T_k, d_h), randn(rng, d_h)
 
 
 CROSSED = "query.unsqueeze(2) + keys.unsqueeze(1)"
@@ -227,28 +228,25 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      "drops it: every query would attend alike.", TANH, f"({CROSSED})"),
     ("The tanh comes after the product with v. It belongs inside: v . tanh(...).",
      f"{TANH} @ v", f"torch.tanh(({CROSSED}) @ v)"),
-    ("The tanh is taken of query and key apart. They meet inside: tanh(W_q q + W_k k).",
+    ("The tanh is taken of query and key apart. They meet inside: tanh(q + k).",
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
     ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
-     "@ v ", "@ torch.ones_like(v)"),
+     "@ v", "@ torch.ones_like(v)"),
     ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
-     "@ v ", "@ torch.ones_like(v) / len(v)"),
-    ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v ", "* v "),
+     "@ v", "@ torch.ones_like(v) / len(v)"),
+    ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v", "* v"),
     ("Queries and keys have changed places. Queries are the rows: query.unsqueeze(2) + keys.unsqueeze(1).",
      CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     ("These are weights already. The score function ends before the softmax.",
      f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
-    ("The projections are multiplied, as in a dot product. Here they are added: tanh(W_q q + W_k k).",
+    ("Query and key are multiplied, as in a dot product. Here they are added: tanh(q + k).",
      f"{TANH} @ v", "query @ keys.transpose(1, 2)"),
-    ("The matrices are not transposed. W_q is (d_h, d_q), so that W_q q in code is query @ W_q.T.",
-     "W_q.T", "W_q", "W_k.T", "W_k"),
     (LINED_UP, CROSSED, "query + keys"),
     (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
      "squeeze(-1).", f"{TANH} @ v", f"({TANH} @ v).squeeze()"),
-), timed=lambda rng: (randn(rng, 32, 20, 64), randn(rng, 32, 20, 64), randn(rng, 64, 64), randn(rng, 64, 64),
-                      randn(rng, 64)))
+), timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
 
 
 # --- scaled_dot_attention ------------------------------------------------------------------------------------
@@ -302,16 +300,15 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),
     (INVERTED, WEIGHTS, "scores.masked_fill(mask, -math.inf).softmax(dim=-1)"),
     (AFTER, WEIGHTS, "scores.softmax(dim=-1) * mask"),
-    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-2)"),
-    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-2)"),
+    *((WRONG_AXIS, WEIGHTS, f"scores.masked_fill(~mask, {fill}).softmax(dim={dim})")
+      for fill in ("-math.inf", "-1e9") for dim in (0, -2)),
     ("The keys are summed instead of the values. Keys say where to look, values what is found.",
      "@ values", "@ keys"),
     ("The second result holds the scores. Return the weights, after the softmax.",
      "@ values, weights", "@ values, scores"),
-    (TOOK_PART, WEIGHTS, "scores.softmax(dim=-1) * mask", "return",
-     "weights = weights / weights.sum(dim=-1, keepdim=True)\n    return"),
     (EMPTY_ROW, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-1)"),
     (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
+    (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask"),
 ))
 
 
