@@ -1,50 +1,36 @@
-"""Lesson 01, the seq2seq bottleneck: the exercises, their references and the ways in which they go wrong."""
+"""Lesson 01, the seq2seq bottleneck: the exercises, their solutions and the ways in which they go wrong."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from course_utils.data.text import BOS, EOS, PAD
 from course_utils.exercises.engine import Exercise
 from course_utils.exercises.inputs import randn, sizes
-from course_utils.metrics import bleu, exact_match
+from course_utils.metrics import bleu
 
-Words = dict[tuple[str, ...], int]
-Sentences = list[list[str]]
-Buckets = list[tuple[int, int]]
+
+def _number(rng, low: int, high: int) -> int:
+    return int(torch.randint(low, high, (), generator=rng))
 
 
 # --- pad_batch -----------------------------------------------------------------------------------------------
 
-def pad_batch(sentences: list[list[int]]) -> tuple[Tensor, Tensor]:
-    """B lists of ids, of different lengths (leave them as they are)
-    -> ids (B, T) long, filled up at the end with PAD = 0; lengths (B,) long
-    """
-    lengths = [len(sentence) for sentence in sentences]
-    return torch.tensor(_filled(sentences)), torch.tensor(lengths)
-
-
-def _filled(sentences, fill=PAD):
-    longest = max(map(len, sentences))
-    return [[*sentence, *[fill] * (longest - len(sentence))] for sentence in sentences]
+def pad_batch(sentences):
+    """B lists of ids, of different lengths, to ids ``(B, T)``, padded at the end with PAD, and lengths ``(B,)``."""
+    lengths = torch.tensor([len(sentence) for sentence in sentences])
+    ids = torch.full((len(sentences), int(lengths.max())), PAD)
+    for row, sentence in enumerate(sentences):
+        ids[row, :len(sentence)] = torch.tensor(sentence)
+    return ids, lengths
 
 
 def _sentences_inputs(rng):
     B, T = sizes(rng, 2)
-    lengths = torch.randint(1, T, (B,), generator=rng).tolist()
-    lengths[-1] = T                                            # the longest is not the first
+    lengths = [*torch.randint(1, T, (B - 1,), generator=rng).tolist(), T]      # the longest is not the first
     return ([torch.randint(EOS + 1, 40, (length,), generator=rng).tolist() for length in lengths],)
-
-
-def _padded(ids=_filled, lengths=lambda sentences: [len(sentence) for sentence in sentences]):
-    return lambda sentences: (torch.tensor(ids(sentences)), torch.tensor(lengths(sentences)))
-
-
-def _sorted(sentences, reverse):
-    return pad_batch(sorted(sentences, key=len, reverse=reverse))
 
 
 PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
@@ -52,84 +38,38 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
     "with a single sentence": lambda rng: (_sentences_inputs(rng)[0][-1:],),
 }, (
     ("The padding stands in front. The words come first, the padding after them: the encoder reads from the left, "
-     "and `lengths` says where it may stop.",
-     _padded(lambda s: [[*row[len(words):], *words] for words, row in zip(s, _filled(s), strict=True)])),
+     "and `lengths` says where it may stop.", "[row, :len(sentence)]", "[row, -len(sentence):]"),
     ("The sentences are cut to the shortest. Pad to the longest: no word may be lost.",
-     _padded(lambda s: [words[:min(map(len, s))] for words in s])),
-    ("The sentences are cut to the shortest. Pad to the longest: no word may be lost.",
-     _padded(lambda s: [words[:min(map(len, s))] for words in s], lambda s: [min(map(len, s))] * len(s))),
-    ("The padding is 1, and that is BOS, the start of a sentence. Fill with PAD = 0.",
-     _padded(lambda s: _filled(s, BOS))),
-    ("The padding is 2, and that is EOS, the end of a sentence. Fill with PAD = 0.",
-     _padded(lambda s: _filled(s, EOS))),
-    ("The padding is -1. An id is a row of the embedding table, and there is no row -1. Fill with PAD = 0.",
-     _padded(lambda s: _filled(s, -1))),
-    ("The lengths were taken after the padding, so they are all T. Count the words before you pad.",
-     _padded(lengths=lambda s: [max(map(len, s))] * len(s))),
-    ("The lengths count the padding. Count the words.",
-     _padded(lengths=lambda s: [max(map(len, s)) - len(words) for words in s])),
-    ("These are the places of the last words. Places count from zero, lengths do not: len(sentence).",
-     _padded(lengths=lambda s: [len(words) - 1 for words in s])),
-    ("The order of the results is (ids, lengths).", lambda s: pad_batch(s)[::-1]),
-    ("The ids are floats: torch.zeros makes floats. An embedding looks up whole numbers: dtype=torch.long.",
-     lambda s: (pad_batch(s)[0].float(), pad_batch(s)[1])),
-    ("The lengths are floats. They count words: dtype=torch.long.",
-     lambda s: (pad_batch(s)[0], pad_batch(s)[1].float())),
-    ("Time runs down the rows here, which is pad_sequence's default. One row a sentence: batch_first=True.",
-     lambda s: (pad_batch(s)[0].T, pad_batch(s)[1])),
-    ("Every sentence got padding, the longest too. T is the length of the longest: that one needs none.",
-     _padded(lambda s: [[*row, PAD] for row in _filled(s)])),
-    ("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order, "
-     "too.", lambda s: _sorted(s, reverse=True)),
-    ("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order, "
-     "too.", lambda s: _sorted(s, reverse=False)),
-    ("An EOS was added. The sentences come with all their symbols: only padding is missing.",
-     _padded(lambda s: _filled([[*words, EOS] for words in s]))),
-    ("An EOS was added. The sentences come with all their symbols: only padding is missing.",
-     _padded(lambda s: _filled([[*words, EOS] for words in s]), lambda s: [len(words) + 1 for words in s])),
+     "max()", "min()", "torch.tensor(sentence)", "torch.tensor(sentence[:ids.size(1)])"),
+    *(("The padding is not PAD = 0: 1 is BOS, 2 is EOS, and an embedding table has no row -1. Fill with PAD.",
+       ", PAD)", f", {fill})") for fill in (1, 2, -1)),
+    *(("The lengths are not the numbers of words. Count them before you pad: len(sentence).",
+       "ids, lengths", f"ids, {lengths}")
+      for lengths in ("torch.tensor([len(row) for row in ids])", "ids.size(1) - lengths", "lengths - 1")),
+    *(("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order.",
+       "lengths = torch", f"sentences = sorted(sentences, key=len, reverse={down})\n    lengths = torch")
+      for down in (True, False)),
+    *(("An EOS was added. The sentences come with all their symbols: only padding is missing.",
+       "lengths = torch", "sentences = [[*sentence, 2] for sentence in sentences]\n    lengths = torch",
+       "ids, lengths", f"ids, lengths - {less}") for less in (0, 1)),
     ("A tensor is a rectangle, and these lists have different lengths. Pad the short ones first.",
-     lambda s: (torch.tensor(s), torch.tensor([len(words) for words in s]))),
-    ("A batch of one lost its axis: squeeze() drops every axis of length one. One sentence is still a batch, (1, T).",
-     lambda s: (pad_batch(s)[0].squeeze(), pad_batch(s)[1])),
+     "torch.full((len(sentences), int(lengths.max())), PAD)", "torch.tensor(sentences)"),
 ))
 
 
 # --- most_frequent_pair --------------------------------------------------------------------------------------
 
-def most_frequent_pair(words: Words) -> tuple[str, str]:
-    """words: {tuple of symbols: the word's count}, e.g. {("l", "o", "w·"): 5}
-    -> the most frequent pair of neighbours; of equals the alphabetically first
-    """
-    return _first(_count(words))
-
-
-def _neighbours(word):
-    return list(zip(word, word[1:], strict=False))
-
-
-def _count(words: Words, pairs=_neighbours, times=lambda n: n) -> Counter:
+def most_frequent_pair(words):
+    """Counts ``{tuple of symbols: n}`` to the most frequent pair of neighbours, of equals the alphabetically first."""
     counts = Counter()
-    for word, n in words.items():
-        for pair in pairs(word):
-            counts[pair] += times(n)
-    return counts
-
-
-def _first(counts: Counter):
+    for symbols, n in words.items():
+        for pair in pairwise(symbols):
+            counts[pair] += n
     return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
-def _first_met(counts: Counter):
-    return max(counts, key=counts.get)
-
-
-def _letters(rng, n: int) -> list[str]:
-    """Different letters, in any order."""
-    return ["abdeghilnorst"[i] for i in torch.randperm(13, generator=rng)[:n].tolist()]
-
-
-def _number(rng, low: int, high: int) -> int:
-    return int(torch.randint(low, high, (), generator=rng))
+def _letters(rng, n: int) -> str:
+    return "".join("abdeghilnorst"[i] for i in torch.randperm(13, generator=rng)[:n].tolist())
 
 
 def _words_inputs(rng):
@@ -138,122 +78,62 @@ def _words_inputs(rng):
         letters, words = _letters(rng, 4), {}
         for _ in range(_number(rng, 6, 9)):
             word = [letters[i] for i in torch.randint(0, 4, (_number(rng, 3, 7),), generator=rng)]
-            if all(a != b for a, b in _neighbours(word)):
+            if all(a != b for a, b in pairwise(word)):
                 words[*word[:-1], word[-1] + "·"] = _number(rng, 1, 20)
-        best = _count(words).most_common(2)
-        if len(words) > 3 and best[0][1] > best[1][1]:
+        most = Counter(pair for word, n in words.items() for pair in [*pairwise(word)] * n).most_common(2)
+        if len(words) > 3 and most[0][1] > most[1][1]:
             return (words,)
 
 
-def _words_twice(rng):
-    """``abcabf`` n times, ``de`` n + 1 times: ``ab`` wins only if both are counted."""
-    a, b, c, d, e, f = _letters(rng, 6)
-    n = _number(rng, 3, 9)
-    return ({(a, b, c, a, b, f + "·"): n, (d, e + "·"): n + 1},)
+def _words_of(*words, step=1):
+    """A maker of words of a to e, for which other letters stand in the same order; counts n, n + step, …"""
+    def make(rng):
+        letters, n = str.maketrans("abcde", "".join(sorted(_letters(rng, 5)))), _number(rng, 3, 9)
+        return ({tuple(f"{word}·".translate(letters).split()): n + step * i for i, word in enumerate(words)},)
+    return make
 
 
-def _words_tie(rng):
-    """Three words equally often; the pair that is first in the alphabet stands in the second."""
-    a, b, c, d = sorted(_letters(rng, 4))
-    n = _number(rng, 3, 9)
-    return ({(b, c + "·"): n, (a, b + "·"): n, (c, d + "·"): n},)
-
-
-def _words_single(rng):
-    """A frequent word of one symbol has no pair."""
-    a, b, c = _letters(rng, 3)
-    return ({(a + "·",): 50, (b, c + "·"): 4, (c, b, c + "·"): 3},)
-
-
-def _both_ways(wrong_counts):
-    """A wrong count, and the two usual ways to take its largest."""
-    return lambda words: _first(wrong_counts(words)), lambda words: _first_met(wrong_counts(words))
-
+NEIGHBOURS, COUNT = "pairwise(symbols)", "counts[pair] += n"
+FIRST_MET = "min(counts, key=lambda pair: (-counts[pair], pair))", "max(counts, key=counts.get)"
+LEFT_OUT = "Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice."
 
 MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "on ordinary inputs": _words_inputs,
-    "when a pair stands twice in a word": _words_twice,
-    "when two pairs are equally frequent": _words_tie,
-    "when a word is a single symbol": _words_single,
+    "when a pair stands twice in a word": _words_of("d e c d e b", "a b"),
+    "when a letter stands three times in a row": _words_of("e e e b", "c d"),
+    "when two pairs join to the same text": _words_of("cd e", "c de", "a b"),
+    "when two pairs are equally frequent": _words_of("b c", "a b", "c d", step=0),
+    "when a word is a single symbol": _words_of("c b c", "b c", "a", step=20),
 }, (
-    ("The pair is right, but a list: a pair of neighbours is a tuple, as the words themselves are. tuple(pair).",
-     lambda words: list(most_frequent_pair(words))),
-    *(("The counts are ignored: every word counts once. Add the word's count for each of its pairs.", wrong)
-      for wrong in _both_ways(lambda words: _count(words, times=lambda n: 1))),
-    *(("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.", wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: list(dict.fromkeys(_neighbours(word)))))),
-    *(("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours: "
-       "zip(word, word[1:]).", wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: combinations(word, 2)))),
-    *(("Every second pair is left out. Pairs overlap: of l o w there are (l, o) and (o, w). Go on by one symbol.",
-       wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: zip(word[::2], word[1::2], strict=False)))),
-    *(("The last pair of each word is left out. A word of n symbols has n - 1 pairs, that of the end among them.",
-       wrong) for wrong in _both_ways(lambda words: _count(words, lambda word: _neighbours(word[:-1])))),
-    *(("Only the first pair of each word is counted.", wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: _neighbours(word[:2])))),
-    *(("The order in a pair is lost: (a, b) and (b, a) are different pairs.", wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: [tuple(sorted(p)) for p in _neighbours(word)]))),
-    *(("These are three neighbours. A pair has two.", wrong)
-      for wrong in _both_ways(lambda words: _count(words, lambda word: zip(word, word[1:], word[2:], strict=False)))),
-    ("Of equally frequent pairs, the one met first is returned, as max() does: the result hangs on the order of the "
-     "words. Take the alphabetically first: min(counts, key=lambda pair: (-counts[pair], pair)).",
-     lambda words: _first_met(_count(words))),
-    ("Of equally frequent pairs, the alphabetically last is returned. Take the first: "
-     "min(counts, key=lambda pair: (-counts[pair], pair)).",
-     lambda words: max((n, pair) for pair, n in _count(words).items())[1]),
-    ("This is the rarest pair. BPE merges the most frequent one.",
-     lambda words: min(_count(words).items(), key=lambda item: (item[1], item[0]))[0]),
-    ("This is the rarest pair. BPE merges the most frequent one.",
-     lambda words: min(_count(words), key=_count(words).get)),
-    ("This is how often the pair occurs. Return the pair.", lambda words: max(_count(words).values())),
-    ("The pair is joined to one symbol. Return both: merging is the next step.",
-     lambda words: "".join(_first(_count(words)))),
-    ("The pair is joined to one symbol. Return both: merging is the next step.",
-     lambda words: "".join(_first_met(_count(words)))),
-    ("These are all the counts. Return the pair with the largest.", _count),
-    ("This is a list with one entry, such as most_common(1). Return the pair alone.",
-     lambda words: _count(words).most_common(1)),
-    ("This is the most frequent symbol. Count pairs of neighbours.",
-     lambda words: _first(_count(words, lambda word: word))),
-    ("This is the most frequent symbol. Count pairs of neighbours.",
-     lambda words: _first_met(_count(words, lambda word: word))),
-    ("This is the most frequent word. Count the pairs inside the words.", lambda words: max(words, key=words.get)),
-))
+    *((*fault, *how) for how in ((), FIRST_MET) for fault in (
+        ("The counts are ignored: every word counts once. Add the word's count for each of its pairs.",
+         COUNT, "counts[pair] += 1"),
+        ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
+         NEIGHBOURS, "dict.fromkeys(pairwise(symbols))"),
+        ("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
+         NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
+        (LEFT_OUT, NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"),
+        (LEFT_OUT, NEIGHBOURS, "pairwise(symbols[:-1])"),
+        (LEFT_OUT, "        for pair", "        last = None\n        for pair",
+         COUNT, "last = pair if pair != last else None\n            counts[pair] += n * (pair == last)"),
+        ("This is the most frequent symbol. Count pairs of neighbours.", NEIGHBOURS, "symbols"))),
+    *(("This is the rarest pair. BPE merges the most frequent one.", FIRST_MET[0], rarest)
+      for rarest in ("min(counts, key=counts.get)", "min(counts, key=lambda pair: (counts[pair], pair))")),
+    *(("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
+       "min(counts, key=lambda pair: (-counts[pair], pair)).", FIRST_MET[0], best)
+      for best in (FIRST_MET[1], "max((n, pair) for pair, n in counts.items())[1]")),
+), timed=lambda rng: ({tuple(_letters(rng, _number(rng, 2, 9))): _number(rng, 1, 99) for _ in range(40)},))
 
 
 # --- gru_step ------------------------------------------------------------------------------------------------
 
-def gru_step(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
-    """x (B, d_in), h (B, d), W_x (3d, d_in), W_h (3d, d), b_x (3d,), b_h (3d,);
-    the rows of W_x, W_h, b_x, b_h are in nn.GRUCell's order: reset, update, new
-    -> the next h (B, d)
-    """
-    return _gru(_torch_new, _mix)(x, h, W_x, W_h, b_x, b_h)
-
-
-def _torch_new(r, h, x_n, h_n, W, b):
-    return (x_n + r * h_n).tanh()
-
-
-def _cho_new(r, h, x_n, h_n, W, b):
-    return (x_n + (r * h) @ W.T + b).tanh()
-
-
-def _mix(z, n, h):
+def gru_step(x, h, W_x, W_h, b_x, b_h):
+    """Input ``(B, d_in)`` and state ``(B, d)`` to the next state; rows of W and b: reset, update, new."""
+    x_r, x_z, x_n = (x @ W_x.T + b_x).chunk(3, dim=-1)
+    h_r, h_z, h_n = (h @ W_h.T + b_h).chunk(3, dim=-1)
+    r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
+    n = torch.tanh(x_n + r * h_n)
     return (1 - z) * n + z * h
-
-
-def _gru(new=_torch_new, mix=_mix, order=(0, 1, 2), gate=torch.sigmoid, use_b_x=True, use_b_h=True):
-    """A GRU step; `order` says which third of the rows is taken for reset, update, new."""
-    def step(x, h, W_x, W_h, b_x, b_h):
-        of_x, of_h = x @ W_x.T + use_b_x * b_x, h @ W_h.T + use_b_h * b_h
-        x_r, x_z, x_n = (of_x.chunk(3, -1)[i] for i in order)
-        h_r, h_z, h_n = (of_h.chunk(3, -1)[i] for i in order)
-        r, z = gate(x_r + h_r), gate(x_z + h_z)
-        n = new(r, h, x_n, h_n, W_h.chunk(3)[order[2]], use_b_h * b_h.chunk(3)[order[2]])
-        return mix(z, n, h)
-    return step
 
 
 def _gru_inputs(rng, B=None):
@@ -262,65 +142,41 @@ def _gru_inputs(rng, B=None):
             randn(rng, 3 * d), randn(rng, 3 * d))
 
 
-GATES = "reset", "update", "new"
+NEW, NEXT = "x_n + r * h_n", "(1 - z) * n + z * h"
+GATES = "r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()"
 
 GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
     "on ordinary inputs": _gru_inputs,
     "with one sentence (B = 1)": lambda rng: _gru_inputs(rng, 1),
 }, (
-    *((f"The gates are taken in the order {', '.join(GATES[order.index(i)] for i in range(3))}. In PyTorch's matrices "
-       "the thirds are reset, update, new.", _gru(order=order))
-      for order in ((1, 0, 2), (0, 2, 1), (2, 1, 0), (1, 2, 0), (2, 0, 1))),
+    *(("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
+       "x_r, x_z, x_n", ", ".join(f"x_{gate}" for gate in order),
+       "h_r, h_z, h_n", ", ".join(f"h_{gate}" for gate in order)) for order in ("zrn", "rnz", "nzr", "nrz", "znr")),
     ("The update gate is the wrong way round: here z keeps the old state, h' = (1 - z) * n + z * h. (Cho et al. 2014 "
-     "say so, too; Chung et al. 2014 swap the two.)", _gru(mix=lambda z, n, h: (1 - z) * h + z * n)),
-    ("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
-     "afterwards, so that one product serves all three thirds: r * (W_hn h + b_hn).", _gru(_cho_new)),
-    ("The reset gate acts before the matrix product, and that third's b_h is not there. PyTorch: "
-     "r * (W_hn h + b_hn).", _gru(lambda r, h, x_n, h_n, W, b: (x_n + (r * h) @ W.T).tanh())),
-    ("The reset gate is forgotten in the new state: n = tanh(W_in x + b_in + r * (W_hn h + b_hn)).",
-     _gru(lambda r, h, x_n, h_n, W, b: (x_n + h_n).tanh())),
-    ("The reset gate multiplies the input, too. It acts on the old state's part only.",
-     _gru(lambda r, h, x_n, h_n, W, b: (r * (x_n + h_n)).tanh())),
-    ("The reset gate multiplies the input's part. It belongs to the old state's: r * (W_hn h + b_hn).",
-     _gru(lambda r, h, x_n, h_n, W, b: (r * x_n + h_n).tanh())),
-    ("b_hn stands outside the brackets. The reset gate multiplies it, too: r * (W_hn h + b_hn).",
-     _gru(lambda r, h, x_n, h_n, W, b: (x_n + r * (h_n - b) + b).tanh())),
-    ("The old state's part of n is missing: n = tanh(W_in x + b_in + r * (W_hn h + b_hn)).",
-     _gru(lambda r, h, x_n, h_n, W, b: x_n.tanh())),
-    ("The new state goes through a sigmoid. A gate lies between 0 and 1; the state between -1 and 1: tanh.",
-     _gru(lambda r, h, x_n, h_n, W, b: (x_n + r * h_n).sigmoid())),
-    ("The new state's tanh is missing.", _gru(lambda r, h, x_n, h_n, W, b: x_n + r * h_n)),
-    ("The gates go through tanh. A gate is a share, between 0 and 1: sigmoid.", _gru(gate=torch.tanh)),
-    ("The gates' sigmoid is missing. A gate is a share, between 0 and 1.", _gru(gate=lambda x: x)),
-    ("The gates go through a softmax. They are independent of each other: sigmoid.",
-     _gru(gate=lambda x: x.softmax(-1))),
-    ("The bias b_h is forgotten. Both products have one.", _gru(use_b_h=False)),
-    ("The bias b_x is forgotten. Both products have one.", _gru(use_b_x=False)),
-    ("Both biases are forgotten.", _gru(use_b_x=False, use_b_h=False)),
-    ("This is the new state n. The next h mixes it with the old one: (1 - z) * n + z * h.",
-     _gru(mix=lambda z, n, h: n)),
-    ("This is the update gate. The next h is (1 - z) * n + z * h.", _gru(mix=lambda z, n, h: z)),
-    ("n is added in full. The two shares make one: (1 - z) * n + z * h.", _gru(mix=lambda z, n, h: n + z * h)),
-    ("h is added in full, as in a residual connection. The two shares make one: (1 - z) * n + z * h.",
-     _gru(mix=lambda z, n, h: h + (1 - z) * n)),
-    ("The update gate stands at the wrong terms: (1 - z) * n + z * h.", _gru(mix=lambda z, n, h: z * n + z * h)),
-    ("The result goes through one more tanh. (1 - z) * n + z * h is final.",
-     _gru(mix=lambda z, n, h: _mix(z, n, h).tanh())),
-    ("The matrices are not transposed. W_x is (3d, d_in), so that W_x x in code is x @ W_x.T.",
-     lambda x, h, W_x, W_h, b_x, b_h: x @ W_x),
-    ("The matrices are not transposed. W_h is (3d, d), so that W_h h in code is h @ W_h.T.",
-     lambda x, h, W_x, W_h, b_x, b_h: h @ W_h),
-    ("The batch is missing: squeeze() drops every axis of length one. One sentence is still a batch, (1, d).",
-     lambda *arguments: gru_step(*arguments).squeeze()),
+     "say so, too; Chung et al. 2014 swap the two.)", NEXT, "(1 - z) * h + z * n"),
+    *(("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
+       "afterwards, so that one product serves all three thirds: r * (W_hn h + b_hn).",
+       NEW, f"x_n + (r * h) @ W_h[-h.size(1):].T{bias}") for bias in (" + b_h[-h.size(1):]", "")),
+    *(("The reset gate multiplies the old state's part, all of it, and no more: x_n + r * (W_hn h + b_hn).",
+       NEW, new) for new in ("x_n + h_n", "x_n", "r * (x_n + h_n)", "r * x_n + h_n",
+                             "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]")),
+    *(("The new state lies between -1 and 1: tanh.", f"torch.tanh({NEW})", new)
+      for new in (f"torch.sigmoid({NEW})", NEW)),
+    *(("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, GATES.replace(".sigmoid()", gate))
+      for gate in (".tanh()", ".softmax(-1)", "")),
+    *(("A bias is forgotten. Both products have one, b_x and b_h.", "x @ W_x.T + b_x", f"x @ W_x.T{b_x}",
+       "h @ W_h.T + b_h", f"h @ W_h.T{b_h}") for b_x, b_h in ((" + b_x", ""), ("", " + b_h"), ("", ""))),
+    *(("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.", NEXT, mixed)
+      for mixed in ("n", "z", "n + z * h", "h + (1 - z) * n", "z * n + z * h", f"torch.tanh({NEXT})")),
+    *(("The matrices are not transposed. W_x is (3d, d_in), W_h is (3d, d): W_x x in code is x @ W_x.T.",
+       f"{matrix}.T", matrix) for matrix in ("W_x", "W_h")),
 ))
 
 
 # --- shift ---------------------------------------------------------------------------------------------------
 
-def shift(target: Tensor) -> tuple[Tensor, Tensor]:
-    """target (B, T+1): BOS = 1, the words, EOS = 2, then PAD = 0 in shorter sentences
-    -> inputs (B, T), what the decoder reads; labels (B, T), what it should say next
-    """
+def shift(target):
+    """``(B, T+1)`` of BOS, words, EOS and PAD to what the decoder reads and what it should say, each ``(B, T)``."""
     return target[:, :-1], target[:, 1:]
 
 
@@ -329,99 +185,49 @@ def _target_inputs(rng, B=None):
     b, columns = sizes(rng, 2)
     B, columns = B or b, columns + 6                           # at most 7 rows, at least 8 columns
     target = torch.randint(EOS + 1, 40, (B, columns), generator=rng)
-    ends = torch.randint(1, columns - 1, (B,), generator=rng)
-    ends[-1] = columns - 1
+    ends = torch.tensor([*torch.randint(1, columns - 1, (B - 1,), generator=rng), columns - 1])
     target[:, 0] = BOS
     target[torch.arange(B), ends] = EOS
     return (target.masked_fill(torch.arange(columns) > ends[:, None], PAD),)
 
 
+INPUTS, LABELS = "target[:, :-1]", "target[:, 1:]"
 SAME = "Both are the same: the decoder would be asked to copy what it reads."
 
 SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
     "on ordinary inputs": _target_inputs,
     "with one sentence (B = 1)": lambda rng: _target_inputs(rng, 1),
 }, (
-    (SAME + " The labels are one word ahead: target[:, 1:].", lambda t: (t[:, :-1], t[:, :-1])),
-    (SAME + " The inputs are one word behind, and begin with BOS: target[:, :-1].", lambda t: (t[:, 1:], t[:, 1:])),
-    (SAME + " Cut the last column off the inputs, and the first off the labels.", lambda t: (t, t)),
-    ("The two are swapped. The inputs begin with BOS, and the labels end with EOS.", lambda t: (t[:, 1:], t[:, :-1])),
-    ("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
-     lambda t: (t[:, :-2], t[:, 2:])),
-    ("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
-     lambda t: (t[:, :-1], F.pad(t[:, 2:], (0, 1), value=PAD))),
-    ("BOS and EOS are cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
-     lambda t: (t[:, 1:-1], t[:, 1:-1])),
-    ("The labels lost their last column. The decoder has to learn when to say EOS.",
-     lambda t: (t[:, :-1], t[:, 1:-1])),
-    ("The labels lost their last column. The decoder has to learn when to say EOS.",
-     lambda t: (t[:, :-2], t[:, 1:-1])),
+    *((SAME + why, f"{INPUTS}, {LABELS}", f"{both}, {both}") for both, why in (
+        (INPUTS, " The labels are one word ahead: target[:, 1:]."),
+        (LABELS, " The inputs are one word behind, and begin with BOS: target[:, :-1]."),
+        ("target", " Cut the last column off the inputs, and the first off the labels."))),
+    *((why, f"{INPUTS}, {LABELS}", both) for why, both in (
+        ("The two are swapped. The inputs begin with BOS, and the labels end with EOS.", f"{LABELS}, {INPUTS}"),
+        *(("The labels are two words ahead. After BOS comes the first word: target[:, 1:].", two)
+          for two in ("target[:, :-2], target[:, 2:]", f"{INPUTS}, F.pad(target[:, 2:], (0, 1))")),
+        ("BOS and EOS are cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
+         "target[:, 1:-1], target[:, 1:-1]"),
+        *(("The labels lost their last column. The decoder has to learn when to say EOS.", f"{inputs}, target[:, 1:-1]")
+          for inputs in (INPUTS, "target[:, :-2]")),
+        ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", "target[:-1], target[1:]"))),
     ("EOS is taken out of the inputs by its value. No need: where EOS is read, the label is PAD, which the loss skips. "
-     "Leave out the last column, whatever it holds.", lambda t: (t.masked_fill(t == EOS, PAD)[:, :-1], t[:, 1:])),
+     "Leave out the last column, whatever it holds.", INPUTS, "target.masked_fill(target == EOS, PAD)[:, :-1]"),
     ("EOS is taken out of the labels. The decoder has to learn when to stop.",
-     lambda t: (t[:, :-1], t.masked_fill(t == EOS, PAD)[:, 1:])),
-    ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1: target[:, :-1], target[:, 1:].",
-     lambda t: (t[:-1], t[1:])),
-    ("The inputs are not shortened. With T labels there are T inputs: target[:, :-1].", lambda t: (t, t[:, 1:])),
-    ("The labels are not shortened. They begin with the first word: target[:, 1:].", lambda t: (t[:, :-1], t)),
-    ("The labels are rolled, so the last one is BOS. Cut instead: target[:, 1:].",
-     lambda t: (t, t.roll(-1, dims=1))),
-    ("The inputs are rolled, so the first one is the end of the sentence. Cut instead: target[:, :-1].",
-     lambda t: (t.roll(1, dims=1), t)),
+     LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"),
     ("The inputs begin with a second BOS. The target has one already: target[:, :-1].",
-     lambda t: (F.pad(t[:, :-2], (1, 0), value=BOS), t[:, 1:])),
+     INPUTS, "F.pad(target[:, :-2], (1, 0), value=BOS)"),
 ))
 
 
 # --- beam_step -----------------------------------------------------------------------------------------------
 
-@torch.no_grad()
-def beam_step(log_probs: Tensor, scores: Tensor, beam: int) -> tuple[Tensor, Tensor, Tensor]:
-    """log_probs (K, V) of K hypotheses' next words, scores (K,): their own so far
-    -> scores, parents (which of the K goes on), words (its next id),
-    each (beam,), best first
-    """
-    return _search(log_probs + scores.unsqueeze(1), beam)
-
-
-def _search(total: Tensor, beam: int, largest: bool = True):
-    best, index = total.flatten().topk(beam, largest=largest)
-    return best, index // total.size(1), index % total.size(1)
-
-
-def _beam_of(total, beam=None, largest=True):
-    """A wrong sum, and the rest right."""
-    return lambda p, s, n: _search(total(p, s.unsqueeze(1)), n, largest)
-
-
-def _beam_result(result):
-    """A wrong answer made of the right scores, parents, words and the inputs."""
-    return lambda p, s, n: result(*beam_step(p, s, n), p, s, n)
-
-
-def _beam_each(p, s, n):
-    """Each hypothesis continued by its own best word, sorted."""
-    best, words = (p + s.unsqueeze(1)).max(1)
-    order = best.argsort(descending=True)[:n]
-    return best[order], order, words[order]
-
-
-def _beam_unsorted(p, s, n):
-    best, words = (p + s.unsqueeze(1)).max(1)
-    return best, torch.arange(len(s)), words
-
-
-def _beam_flattened(p, s, n):
-    """The best n of each hypothesis, one after the other: K * n."""
-    best, words = (p + s.unsqueeze(1)).topk(min(n, p.size(1)), 1)
-    return best.flatten(), torch.arange(len(s)).repeat_interleave(best.size(1)), words.flatten()
-
-
-def _beam_twice(p, s, n):
-    """Right, but for a beam wider than the vocabulary: the best of each hypothesis, then the best of those."""
-    best, words = (p + s.unsqueeze(1)).topk(n, 1)
-    best, index = best.flatten().topk(n)
-    return best, index // n, words.flatten()[index]
+def beam_step(log_probs, scores, beam):
+    """Next words' ``(K, V)`` and the hypotheses' own ``(K,)`` to scores, parents and words, each ``(beam,)``."""
+    with torch.no_grad():                                           # a search learns nothing
+        total = scores.unsqueeze(1) + log_probs                     # (K, V)
+        best, flat = total.flatten().topk(beam)
+    return best, flat // log_probs.size(1), flat % log_probs.size(1)
 
 
 def _beam_inputs(rng, K=None, beam=None):
@@ -433,14 +239,16 @@ def _beam_inputs(rng, K=None, beam=None):
 def _beam_leader(rng):
     """One hypothesis is far ahead: its words take every place."""
     log_probs, scores, beam = _beam_inputs(rng)
-    scores = scores - 20
-    scores[-1] += 20
-    return (log_probs / 3).log_softmax(-1), scores, beam
+    return (log_probs / 3).log_softmax(-1), torch.cat([scores[:-1] - 20, scores[-1:]]), beam
 
 
 PER_HYPOTHESIS = ("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
                   "flatten them, then topk. A good hypothesis may have several children, a bad one none.")
-SPLIT = "A flat index counts through rows of V words: parents = index // V, words = index % V."
+SUM, BEST = "scores.unsqueeze(1) + log_probs", "best, flat = total.flatten().topk(beam)"
+ROWS, OWN = "best, words = total.topk(beam, dim=1)", "torch.arange(len(scores))"
+EACH = f"best.flatten(), {OWN}.repeat_interleave(best.size(1)), words.flatten()"
+PARENTS, WORDS = "flat // log_probs.size(1)", "flat % log_probs.size(1)"
+RETURNED = f"best, {PARENTS}, {WORDS}"
 
 BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "beam"}, {
     "on ordinary inputs": _beam_inputs,
@@ -448,292 +256,163 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     "when one hypothesis is far ahead": _beam_leader,
     "when the beam is wider than the vocabulary": lambda rng: _beam_inputs(rng, 4, 14),
 }, (
-    ("The scores so far are not added: a poor beginning would be forgotten. Add scores.unsqueeze(1).",
-     _beam_of(lambda p, s: p)),
-    ("Log-probabilities are multiplied. The logarithm of a product is a sum: add them.", _beam_of(lambda p, s: p * s)),
-    ("The scores so far are subtracted. Log-probabilities add up.", _beam_of(lambda p, s: p - s)),
-    ("Probabilities are added to log-probabilities. log_probs are logarithms already: no exp().",
-     _beam_of(lambda p, s: p.exp() + s)),
-    ("The logarithm is taken twice. log_probs are logarithms already.", _beam_of(lambda p, s: p.log() + s)),
-    ("The scores come back as probabilities. Keep the logarithms: a long sentence's probability underflows to 0.",
-     _beam_of(lambda p, s: (p + s).exp())),
-    ("The scores are normalised once more over the whole beam. log_probs + scores is final.",
-     _beam_of(lambda p, s: (p + s).flatten().log_softmax(0).view_as(p))),
-    ("The scores are averaged. They add up.", _beam_of(lambda p, s: (p + s) / 2)),
+    ("The scores so far are not added: a poor beginning is forgotten. Add scores.unsqueeze(1).", SUM, "log_probs"),
+    *(("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
+       SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2")),
+    *(("Probabilities and logarithms are mixed. log_probs and scores are logarithms, and so is the result (no exp, no "
+       "log): a long sentence's probability underflows to 0.", SUM, total)
+      for total in (f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()")),
     ("The worst continuations are taken. The best log-probability is the largest, the one nearest to 0.",
-     _beam_of(lambda p, s: p + s, largest=False)),
-    ("The best stands last. Sort from the best down.",
-     _beam_result(lambda s, p, w, *_: (s.flip(0), p.flip(0), w.flip(0)))),
+     "topk(beam)", "topk(beam, largest=False)"),
+    ("The best stands last. Sort from the best down.", BEST, f"best, flat = (x.flip(0) for x in {BEST[13:]})"),
     ("No hypothesis has that many continuations: one row has V. Flatten first, or take min(beam, V) of each row.",
-     _beam_twice),
-    (PER_HYPOTHESIS, _beam_each),
-    (PER_HYPOTHESIS, _beam_unsorted),
-    (PER_HYPOTHESIS, _beam_flattened),
-    (PER_HYPOTHESIS, lambda p, s, n: tuple(part[:n] for part in _beam_flattened(p, s, n))),
-    (PER_HYPOTHESIS, lambda p, s, n: (*(p + s.unsqueeze(1)).topk(n, -1), torch.arange(len(s)))),
-    (PER_HYPOTHESIS, lambda p, s, n: ((p + s.unsqueeze(1)).topk(n, -1)[0],
-                                      torch.arange(len(s)).unsqueeze(1).expand(-1, n),
-                                      (p + s.unsqueeze(1)).topk(n, -1)[1])),
-    (PER_HYPOTHESIS, lambda p, s, n: ((p + s.unsqueeze(1)).topk(n, -1)[0], torch.arange(len(s)),
-                                      (p + s.unsqueeze(1)).topk(n, -1)[1])),
-    ("// and % have changed places. " + SPLIT, _beam_result(lambda s, p, w, *_: (s, w, p))),
-    ("The flat index is not split: it is returned as the word. " + SPLIT,
-     _beam_result(lambda s, p, w, logs, *_: (s, p, p * logs.size(1) + w))),
-    ("The flat index is not split: it is returned as the parent. " + SPLIT,
-     _beam_result(lambda s, p, w, logs, *_: (s, p * logs.size(1) + w, w))),
-    ("The flat index is divided by K, the number of hypotheses. " + SPLIT,
-     _beam_result(lambda s, p, w, logs, so_far, n: (
-         s, (p * logs.size(1) + w) // len(so_far), (p * logs.size(1) + w) % len(so_far)))),
-    ("The parents are floats: / divides, // divides and drops the rest.",
-     _beam_result(lambda s, p, w, logs, *_: (s, (p * logs.size(1) + w) / logs.size(1), w))),
-    ("The new scores lack the old ones. Return the sums.",
-     _beam_result(lambda s, p, w, logs, *_: (logs[p, w], p, w))),
-    ("The old scores come back. Return the sums.",
-     _beam_result(lambda s, p, w, logs, so_far, n: (so_far[p], p, w))),
-    ("The order of the results is (scores, parents, words).",
-     _beam_result(lambda s, p, w, *_: (p, w, s))),
-    ("(K, V) and (K,) do not line up. Give the scores an axis for the words: scores.unsqueeze(1).",
-     lambda p, s, n: p + s),
-    ("(K, V) and (K,) do not line up. Give the scores an axis for the words: scores.unsqueeze(1).",
-     lambda p, s, n: s + p),
+     BEST, f"{ROWS}; best, flat = best.flatten().topk(beam)", RETURNED, "best, flat // beam, words.flatten()[flat]"),
+    *((PER_HYPOTHESIS, BEST, rows, RETURNED, returned) for rows, returned in (
+        ("best, words = total.max(1)", f"best, {OWN}, words"),
+        ("best, words = total.max(1); best, flat = best.sort(descending=True)", "best, flat, words[flat]"),
+        (ROWS, EACH),
+        (ROWS, f"*(part[:beam] for part in ({EACH})),"),
+        (ROWS, f"best, {OWN}, words"))),
+    *(("A flat index counts through rows of V words: parents = index // V, words = index % V.",
+       RETURNED, f"best, {parts}") for parts in (
+        f"{WORDS}, {PARENTS}", f"{PARENTS}, flat", f"flat, {WORDS}", "flat // len(scores), flat % len(scores)")),
+    *(("The scores are only the old ones, or lack them. Return the sums.", RETURNED, RETURNED.replace("best", score))
+      for score in ("log_probs.flatten()[flat]", f"scores[{PARENTS}]")),
+    *(("(K, V) and (K,) do not line up. Give the scores an axis for the words: scores.unsqueeze(1).", SUM, total)
+      for total in ("log_probs + scores", "scores + log_probs")),
 ))
 
 
 # --- bleu_by_length ------------------------------------------------------------------------------------------
 
-def bleu_by_length(sources: Sentences, hypotheses: Sentences, references: Sentences,
-                   buckets: Buckets) -> dict[tuple[int, int], float]:
-    """three lists of lists of words; buckets: a list of (low, high), both ends included
-    -> {(low, high): BLEU of the sentences whose source is that long}, no empty buckets
-    """
-    return _by_length(sources, hypotheses, references, buckets)
-
-
-def _by_length(sources, hypotheses, references, buckets, lengths=None,
-               inside=lambda low, n, high: low <= n <= high, metric=bleu, empty=None):
-    """BLEU by the lengths of `lengths` (the sources)."""
-    lengths, result = list(map(len, lengths or sources)), {}
+def bleu_by_length(sources, hypotheses, references, buckets):
+    """Lists of lists of words, buckets ``[(low, high), …]``, to ``{(low, high): BLEU}``, no empty buckets."""
+    scores = {}
     for low, high in buckets:
-        chosen = [i for i, n in enumerate(lengths) if inside(low, n, high)]
-        if chosen or empty == "crash":
-            result[low, high] = metric([hypotheses[i] for i in chosen], [references[i] for i in chosen])
-        elif empty is not None:
-            result[low, high] = empty
-    return result
-
-
-def _mean_bleu(hypotheses, references):
-    return sum(bleu([h], [r]) for h, r in zip(hypotheses, references, strict=True)) / len(hypotheses)
+        chosen = [i for i, source in enumerate(sources) if low <= len(source) <= high]
+        if chosen:
+            scores[low, high] = bleu([hypotheses[i] for i in chosen], [references[i] for i in chosen])
+    return scores
 
 
 def _translations_inputs(rng, lengths=range(2, 11), buckets=((2, 4), (5, 7), (8, 10))):
     """Each length of source twice, with a reference and a hypothesis that are a little longer or shorter."""
-    lengths = torch.tensor([*lengths, *lengths])[torch.randperm(2 * len(lengths), generator=rng)]
-    letters, sources, hypotheses, references = "abcdefgh", [], [], []
-    for n in lengths.tolist():
-        sources.append([letters[i].upper() for i in torch.randint(0, 8, (n,), generator=rng)])
-        reference = [letters[i] for i in torch.randint(0, 8, (n + _number(rng, 0, 4),), generator=rng)]
-        hypothesis = reference[:len(reference) - _number(rng, 0, 2)]
-        hypothesis[_number(rng, 0, len(hypothesis))] = letters[_number(rng, 0, 8)]
-        references.append(reference)
-        hypotheses.append(hypothesis)
+    def some(n):
+        return [["a", "A", "b", "B", "c-c", "d'", "e.e", "f"][i] for i in torch.randint(0, 8, (n,), generator=rng)]
+    sources = [some(lengths[i // 2]) for i in torch.randperm(2 * len(lengths), generator=rng)]
+    references = [some(len(source) + _number(rng, 0, 4)) for source in sources]
+    hypotheses = [words[:len(words) - _number(rng, 0, 2)] for words in references]
+    for hypothesis in hypotheses:
+        hypothesis[_number(rng, 0, len(hypothesis))] = some(1)[0]
     return sources, hypotheses, references, list(buckets)
 
 
-def _translations_gap(rng):
-    return _translations_inputs(rng, [2, 3, 4, 8, 9, 10])
-
-
-def _translations_outside(rng):
-    return _translations_inputs(rng, range(2, 13), ((3, 5), (6, 8)))
-
-
-def _bleu_of(**changes):
-    return lambda s, h, r, b: _by_length(s, h, r, b, **changes)
-
+BETWEEN, BLEU = "low <= len(source) <= high", "bleu([hypotheses[i] for i in chosen], [references[i] for i in chosen])"
 
 BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
     "on ordinary inputs": _translations_inputs,
-    "when a bucket is empty": _translations_gap,
-    "when a sentence fits no bucket": _translations_outside,
+    "when a bucket is empty": lambda rng: _translations_inputs(rng, [2, 3, 4, 8, 9, 10]),
+    "when a sentence fits no bucket": lambda rng: _translations_inputs(rng, range(2, 13), ((3, 5), (6, 8))),
 }, (
     ("The sentences are sorted by the length of their reference. Take the source's: it is what the encoder has to "
-     "cram into one vector.", lambda s, h, r, b: _by_length(s, h, r, b, lengths=r)),
+     "cram into one vector.", "enumerate(sources)", "enumerate(references)"),
     ("The sentences are sorted by the length of the hypothesis. A model that stops too early would move its mistakes "
-     "into another bucket. Take the source's.", lambda s, h, r, b: _by_length(s, h, r, b, lengths=h)),
+     "into another bucket. Take the source's.", "enumerate(sources)", "enumerate(hypotheses)"),
     ("This is the mean of the sentences' BLEU. Corpus BLEU adds up the counts of all sentences first: give bleu the "
-     "bucket's sentences in one call.", _bleu_of(metric=_mean_bleu)),
-    ("`high` is left out. Both ends belong to the bucket: low <= length <= high.",
-     _bleu_of(inside=lambda low, n, high: low <= n < high)),
-    ("`low` is left out. Both ends belong to the bucket: low <= length <= high.",
-     _bleu_of(inside=lambda low, n, high: low < n <= high)),
-    ("Both ends are left out. They belong to the bucket: low <= length <= high.",
-     _bleu_of(inside=lambda low, n, high: low < n < high)),
-    ("`low` is not looked at, so that a bucket holds all shorter sentences, too.",
-     _bleu_of(inside=lambda low, n, high: n <= high)),
-    ("`high` is not looked at, so that a bucket holds all longer sentences, too.",
-     _bleu_of(inside=lambda low, n, high: low <= n)),
+     "bucket's in one call.", BLEU, "sum(bleu([hypotheses[i]], [references[i]]) for i in chosen) / len(chosen)"),
+    *(("An end is left out. Both belong to the bucket: low <= length <= high.", BETWEEN, inside)
+      for inside in ("low <= len(source) < high", "low < len(source) <= high", "low < len(source) < high")),
+    *(("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
+       BETWEEN, inside) for inside in ("len(source) <= high", "low <= len(source)", "True")),
     ("The arguments of bleu have changed places. The hypotheses come first: the penalty for brevity is theirs.",
-     _bleu_of(metric=lambda h, r: bleu(r, h))),
-    ("Every bucket holds all sentences. Pick those of the bucket.",
-     _bleu_of(inside=lambda low, n, high: True)),
-    ("The hypotheses are compared with the sources. Compare them with the references.",
-     lambda s, h, r, b: _by_length(s, h, s, b)),
-    ("BLEU is divided by 100. Leave it as bleu gives it.", _bleu_of(metric=lambda h, r: bleu(h, r) / 100)),
-    ("BLEU is divided by the number of sentences. Corpus BLEU is no sum: leave it as it is.",
-     _bleu_of(metric=lambda h, r: bleu(h, r) / len(h))),
-    ("This is how many sentences are in each bucket. Give bleu those sentences.",
-     _bleu_of(metric=lambda h, r: len(h))),
-    ("This is the share of sentences that are right word for word. Use bleu.", _bleu_of(metric=exact_match)),
-    ("BLEU is rounded. Return it as it is.", _bleu_of(metric=lambda h, r: round(bleu(h, r), 1))),
-    ("The keys are texts. Use the bucket itself, (low, high).",
-     lambda s, h, r, b: {f"{low}-{high}": score for (low, high), score in bleu_by_length(s, h, r, b).items()}),
-    ("The keys are the buckets' numbers. Use the bucket itself, (low, high).",
-     lambda s, h, r, b: dict(enumerate(bleu_by_length(s, h, r, b).values()))),
-    ("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", _bleu_of(empty="crash")),
-    ("An empty bucket counts as 0, as if every translation were wrong. It has no BLEU: leave it out.",
-     _bleu_of(empty=0.0)),
-    ("An empty bucket has no BLEU: leave it out.", _bleu_of(metric=lambda h, r: bleu(h, r) if h else None,
-                                                            empty="crash")),
+     "bleu([hypotheses[i]", "bleu([references[i]", "chosen], [references[i]", "chosen], [hypotheses[i]"),
+    *(("The words are changed (lower-cased, or split again). Give them to bleu as they are.", "[hypotheses[i] ",
+       f"[[{part} hypotheses[i]{end}] ", "[references[i] ", f"[[{part} references[i]{end}] ") for part, end in (
+        ("word.lower() for word in", ""), ("part for word in", " for part in word.replace('-', ' - ').split()"))),
+    *(("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.", BLEU, score) for score in (
+        f"{BLEU} / 100", f"{BLEU} / len(chosen)", f"round({BLEU}, 1)", "len(chosen)")),
+    *(("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "if chosen:", always)
+      for always in ("if True:", "scores[low, high] = 0.0\n        if chosen:")),
     ("Sentences longer than every bucket are put into the last one. Leave them out.",
-     lambda s, h, r, b: _by_length(s, h, r, b, inside=lambda low, n, high: low <= n <= high or n > high == b[-1][1])),
+     BETWEEN, "low <= len(source) <= (high if (low, high) != buckets[-1] else 99)"),
 ))
 
 
 # --- sampled_loss --------------------------------------------------------------------------------------------
 
-def sampled_loss(hidden: Tensor, targets: Tensor, weight: Tensor, candidates: Tensor) -> Tensor:
-    """hidden (B, d), targets (B,) ids, weight (V, d): one row a word,
-    candidates (C,) ids: ascending, none twice, all targets among them
-    -> mean cross-entropy, shape (), in which only the candidates compete
-    """
-    return F.cross_entropy(hidden @ weight[candidates].T, torch.searchsorted(candidates, targets))
+def sampled_loss(hidden, targets, weight, candidates):
+    """``(B, d)``, ids ``(B,)``, ``(V, d)``, sorted ids ``(C,)`` to the mean cross-entropy among the candidates."""
+    logits = hidden @ weight[candidates].T                                  # (B, C)
+    return F.cross_entropy(logits, torch.searchsorted(candidates, targets))
 
 
-def _candidate_scores(hidden, targets, weight, candidates):
-    return hidden @ weight[candidates].T, torch.searchsorted(candidates, targets)
-
-
-def _sampled_inputs(rng, all_words=False):
+def _sampled_inputs(rng, all_words=False, scale=1):
     B, d = sizes(rng, 2)
     V = 20 + _number(rng, 0, 5)
     targets = torch.randint(1, V, (B,), generator=rng)
     others = torch.randperm(V - 1, generator=rng)[:6] + 1             # 0 is no candidate, so that numbers move
     candidates = torch.arange(V) if all_words else torch.cat([targets, others]).unique()
-    return randn(rng, B, d), targets, randn(rng, V, d), candidates
+    return scale * randn(rng, B, d), targets, randn(rng, V, d), candidates
 
 
 def _sampled_only(rng):
-    """The rows of all other words are NaN: who reads them, shows it."""
     hidden, targets, weight, candidates = _sampled_inputs(rng)
     return hidden, targets, torch.full_like(weight, torch.nan).index_copy(0, candidates, weight[candidates]), candidates
 
 
-def _sampled_large(rng):
-    hidden, *others = _sampled_inputs(rng)
-    return 100 * hidden, *others
-
-
-def _sampled(loss):
-    """A wrong loss of the candidates' right scores ``(B, C)`` and the targets' new numbers."""
-    return lambda h, t, w, c: loss(*_candidate_scores(h, t, w, c))
-
-
-def _own(table: Tensor, labels: Tensor) -> Tensor:
-    return table.gather(1, labels.unsqueeze(1)).squeeze(1)
-
-
-def _against_others(scores, labels):
-    own = F.one_hot(labels, scores.size(1)).bool()
-    return (scores.masked_fill(own, -torch.inf).logsumexp(1) - _own(scores, labels)).mean()
-
-
-def _binary(scores, labels, reduce):
-    return reduce(F.binary_cross_entropy_with_logits(
-        scores, F.one_hot(labels, scores.size(1)).to(scores.dtype), reduction="none"))
-
-
+LOGITS, NUMBERED = "hidden @ weight[candidates].T", "torch.searchsorted(candidates, targets)"
+LOSS = f"F.cross_entropy(logits, {NUMBERED})"
+SCORE = f"logits.gather(1, {NUMBERED}.unsqueeze(1))"                  # the target's own
+SHARE, ONE_HOT = SCORE.replace("logits", "logits.softmax(1)"), f"F.one_hot({NUMBERED}, logits.size(1))"
+BINARY = f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float()"
+FULL = ("The whole vocabulary competes (a word whose score is set to 0 does, too: exp(0) is 1), so nothing is saved. "
+        "Take the candidates' rows: weight[candidates].")
 SIGMOIDS = ("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns "
             "good word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.")
-OVERFLOW = ("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the "
-            "largest score first.")
 
 SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "on ordinary inputs": _sampled_inputs,
     "when every word is a candidate (the full loss)": lambda rng: _sampled_inputs(rng, all_words=True),
-    "when the scores are large (in the hundreds)": _sampled_large,
-    "when all rows but the candidates' are NaN (nobody need read them)": _sampled_only,
+    "when the scores are large (in the hundreds)": lambda rng: _sampled_inputs(rng, scale=100),
+    "when all rows but the candidates' are NaN, and so is what comes of them (take weight[candidates] first)":
+        _sampled_only,
 }, (
-    ("All rows of weight are multiplied, and the other words hidden afterwards: right, but nothing is saved. Take the "
-     "rows first: weight[candidates].",
-     lambda h, t, w, c: F.cross_entropy(h @ w.T + torch.full((len(w),), -torch.inf).index_fill(0, c, 0.0), t)),
-    ("The whole vocabulary competes: right, but nothing is saved. Take the candidates' rows: weight[candidates].",
-     lambda h, t, w, c: F.cross_entropy(h @ w.T, t)),
-    ("The targets are not renumbered: a target's id is its row in weight, but the scores have one column a candidate. "
-     "torch.searchsorted(candidates, targets) finds the column.",
-     lambda h, t, w, c: F.cross_entropy(h @ w[c].T, t)),
-    ("The targets' numbers are one too high. They count from zero: torch.searchsorted without right=True.",
-     lambda h, t, w, c: F.cross_entropy(h @ w[c].T, torch.searchsorted(c, t, right=True))),
+    *((FULL, LOGITS, f"hidden @ weight.T{hidden}", NUMBERED, "targets")
+      for hidden in ("", " * F.one_hot(candidates, len(weight)).sum(0)")),
+    *(("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
+       "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, numbers) for numbers in (
+        "targets", "torch.searchsorted(candidates, targets, right=True)")),
     ("The first C rows of weight are taken. The candidates' rows are weight[candidates].",
-     lambda h, t, w, c: F.cross_entropy(h @ w[:len(c)].T, torch.searchsorted(c, t))),
-    ("This is the sum over the batch. Take the mean, so that the step does not grow with the batch.",
-     _sampled(lambda s, t: F.cross_entropy(s, t, reduction="sum"))),
-    ("This is one loss an example. Take their mean.", _sampled(lambda s, t: F.cross_entropy(s, t, reduction="none"))),
-    ("The sum is divided by B * C. Divide by B: there is one loss an example.",
-     _sampled(lambda s, t: F.cross_entropy(s, t) / s.size(1))),
-    (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, torch.mean))),
-    (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, torch.sum))),
-    (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, lambda each: each.sum(1).mean()))),
-    (SIGMOIDS, _sampled(lambda s, t: -F.logsigmoid(_own(s, t)).mean())),
-    (OVERFLOW, _sampled(lambda s, t: -(_own(s.exp(), t) / s.exp().sum(1)).log().mean())),
-    (OVERFLOW, _sampled(lambda s, t: (s.exp().sum(1).log() - _own(s, t)).mean())),
-    (OVERFLOW, _sampled(lambda s, t: -_own(s.softmax(1).log(), t).mean())),
-    ("The minus sign is missing: this loss would be smallest for the worst model.",
-     _sampled(lambda s, t: -F.cross_entropy(s, t))),
-    ("The logarithm is missing: cross-entropy is -log of the target's probability.",
-     _sampled(lambda s, t: -_own(s.softmax(1), t).mean())),
-    ("This is the targets' mean probability. Cross-entropy is the mean of its -log.",
-     _sampled(lambda s, t: _own(s.softmax(1), t).mean())),
-    ("The softmax is missing: these are the targets' scores alone (nll_loss takes log-probabilities). Nobody competes.",
-     _sampled(lambda s, t: -_own(s, t).mean())),
-    ("The softmax runs twice. cross_entropy contains one: give it the scores.",
-     _sampled(lambda s, t: F.cross_entropy(s.softmax(1), t))),
-    ("The softmax runs over the batch. The candidates compete, dim=1.",
-     _sampled(lambda s, t: -_own(s.log_softmax(0), t).mean())),
-    ("The target itself is missing below the fraction. It is one of the candidates.", _sampled(_against_others)),
-    ("Words that are no candidates get the score 0, and exp(0) is 1: they still compete.",
-     lambda h, t, w, c: F.cross_entropy((h @ w.T) * F.one_hot(c, len(w)).sum(0), t)),
-    ("The loss is scaled by V / C. It is the mean over the batch, whatever the candidates.",
-     lambda h, t, w, c: sampled_loss(h, t, w, c) * len(w) / len(c)),
-    ("weight is not transposed. It is (V, d), one row a word: hidden @ weight[candidates].T.",
-     lambda h, t, w, c: h @ w[c]),
+     "weight[candidates]", "weight[:len(candidates)]"),
+    *(("The loss is the mean over the batch, whatever the candidates: no sum, no factor.", LOSS, loss) for loss in (
+        f"{LOSS[:-1]}, reduction='sum')", f"{LOSS} / logits.size(1)", f"{LOSS} * len(weight) / len(candidates)")),
+    *((SIGMOIDS, LOSS, loss) for loss in (
+        f"{BINARY})", f"{BINARY}, reduction='sum')", f"{BINARY}, reduction='none').sum(1).mean()",
+        f"-F.logsigmoid({SCORE}).mean()")),
+    *(("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
+       "score first.", LOSS, loss) for loss in (
+        f"-({SCORE}.exp() / logits.exp().sum(1, keepdim=True)).log().mean()",
+        f"(logits.exp().sum(1, keepdim=True).log() - {SCORE}).mean()", f"-{SHARE}.log().mean()")),
+    ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
+    *(("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS, f"{sign}{SHARE}.mean()")
+      for sign in ("-", "")),
+    ("The softmax is missing: these are the targets' scores alone. Nobody competes.", LOSS, f"-{SCORE}.mean()"),
+    *(("The softmax runs twice, or over the batch. Give cross_entropy the scores: it lets the candidates compete.",
+       LOSS, f"F.{loss}, {NUMBERED})")
+      for loss in ("cross_entropy(logits.softmax(1)", "nll_loss(logits.log_softmax(0)")),
 ))
 
 
 # --- probe ---------------------------------------------------------------------------------------------------
 
-def probe(features: Tensor, labels: Tensor, test_features: Tensor) -> Tensor:
-    """features (N, d), labels (N,) ids, test_features (M, d)
-    -> labels (M,) as predicted by a linear map with a bias,
-    fitted to the one-hot labels by least squares
-    """
-    return _scores(features, labels, test_features).argmax(1)
+def probe(features, labels, test_features):
+    """``(N, d)``, ids ``(N,)``, ``(M, d)`` to labels ``(M,)``: a linear map with a bias, fitted by least squares."""
+    X, X_test = (F.pad(x, (0, 1), value=1.0) for x in (features, test_features))       # (N, d + 1)
+    weights = torch.linalg.lstsq(X, F.one_hot(labels).float()).solution
+    return (X_test @ weights).argmax(dim=1)
 
 
-def _solve(features: Tensor, wanted: Tensor) -> Tensor:
-    return torch.linalg.lstsq(features, wanted).solution
-
-
-def _with_ones(features: Tensor) -> Tensor:
-    return F.pad(features, (0, 1), value=1.0)
-
-
-def _scores(features, labels, test_features, bias=_with_ones) -> Tensor:
-    """``(M, ids)``: for each id, how strongly it is meant."""
-    return bias(test_features) @ _solve(bias(features), F.one_hot(labels).to(features.dtype))
-
-
-def _probe_inputs(rng, ids=lambda n: torch.arange(n)):
+def _probe_inputs(rng, ids=lambda n: torch.arange(n), scale=1.0):
     """Clouds around n points that only a map with a bias can part; test rows that are decided clearly."""
     n = 4
     centres = 2.5 * torch.eye(n)[:, 1:] + 3 * torch.rand(n - 1, generator=rng) + 1     # (n, n - 1), off the origin
@@ -741,68 +420,48 @@ def _probe_inputs(rng, ids=lambda n: torch.arange(n)):
     labels = torch.tensor([0, 1, 2, 3, 0, 1, 0, 1, 0, 0] * 7)[torch.randperm(70, generator=rng)]
     test_labels = torch.randint(0, n, (80,), generator=rng)
     features, tests = ((centres[of] + 0.5 * randn(rng, len(of), n - 1)) @ mix for of in (labels, test_labels))
-    best = _scores(features, labels, tests).topk(2).values
-    labels = ids(n)[labels]
-    return features, labels, tests[best[:, 0] - best[:, 1] > 0.08][:40]
+    X, X_test = (F.pad(x, (0, 1), value=1.0) for x in (features, tests))
+    best = (X_test @ torch.linalg.lstsq(X, F.one_hot(labels).float()).solution).topk(2).values
+    return scale * features, ids(n)[labels], scale * tests[best[:, 0] - best[:, 1] > 0.08][:40]
 
 
-def _probe_word_ids(rng):
-    return _probe_inputs(rng, lambda n: torch.randperm(26, generator=rng)[:n] + EOS + 1)
-
-
-def _probe_from(weights_of, result=lambda scores: scores.argmax(1)):
-    """A wrong answer that fits other things: ``weights_of(features, one_hot, tests)``."""
-    return lambda f, y, t: result(_with_ones(t) @ weights_of(_with_ones(f), F.one_hot(y).to(f.dtype), _with_ones(t)))
-
-
-def _nearest_mean(f, y, t):
-    ids = y.unique()
-    return ids[torch.cdist(t, torch.stack([f[y == i].mean(0) for i in ids])).argmin(1)]
-
-
-NO_BIAS = ("The bias is missing: without a column of ones every score is 0 at the origin, wherever the features lie. "
-           "Add the column to both features and test_features.")
-NUMBERED = ("These are the columns' numbers, not the labels. If the columns stand for labels.unique(), look up which: "
-            "unique[columns].")
-AS_NUMBERS = ("The ids themselves are fitted, as if word 7 lay between word 6 and word 8. Ids are names: fit one-hot "
-              "rows, one column an id.")
+ONES, FIT = "F.pad(x, (0, 1), value=1.0)", "torch.linalg.lstsq(X, F.one_hot(labels).float()).solution"
+PREDICTED = "(X_test @ weights).argmax(dim=1)"
 
 PROBE = Exercise(probe, {"labels": "M"}, {
     "on ordinary inputs": _probe_inputs,
-    "when the labels are words' ids, with gaps": _probe_word_ids,
+    "when the labels are words' ids, with gaps": lambda rng: _probe_inputs(
+        rng, lambda n: torch.randperm(26, generator=rng)[:n] + EOS + 1),
+    "when the features are small (in the tenths)": lambda rng: _probe_inputs(rng, scale=0.1),
 }, (
-    (NO_BIAS, lambda f, y, t: _scores(f, y, t, bias=lambda x: x).argmax(1)),
+    ("The bias is missing: without a column of ones every score is 0 at the origin, wherever the features lie. "
+     "Add the column to both features and test_features.", ONES, "x"),
     ("The features are centred, and the bias is left out. Then the one-hot labels have to be centred, too: some ids "
-     "are more frequent than others. A column of ones is easier.",
-     lambda f, y, t: _scores(f - f.mean(0), y, t - f.mean(0), bias=lambda x: x).argmax(1)),
+     "are more frequent than others. A column of ones is easier.", ONES, "x - features.mean(0)"),
     ("The map is fitted to the test features, with labels of other rows. Fit it to features and labels; test_features "
-     "are only looked at.", _probe_from(lambda f, one_hot, t: _solve(t, one_hot[:len(t)]))),
-    ("These are the scores, one column an id. The prediction is the column with the largest: argmax(dim=1).",
-     _scores),
-    ("These are the largest scores. Return where they stand: argmax.",
-     lambda f, y, t: _scores(f, y, t).max(1).values),
+     "are only looked at.", "lstsq(X, F.one_hot(labels)", "lstsq(X_test, F.one_hot(labels)[:len(X_test)]"),
+    *(("These are scores. The prediction is the column of the largest: argmax(dim=1).", ".argmax(dim=1)", result)
+      for result in ("", ".max(dim=1).values", ".argmin(dim=1)")),
     ("The largest score is taken in each column: for each id, the row that fits it best. Go along each row: "
-     "argmax(dim=1).", lambda f, y, t: _scores(f, y, t).argmax(0)),
-    ("The smallest score is taken. Take the largest: argmax.", lambda f, y, t: _scores(f, y, t).argmin(1)),
-    ("The labels were sorted, so they no longer belong to their rows.", lambda f, y, t: probe(f, y.sort().values, t)),
-    ("The predictions are those of the training rows. Apply the map to test_features.",
-     lambda f, y, t: probe(f, y, f)),
-    (AS_NUMBERS, lambda f, y, t: (_with_ones(t) @ _solve(_with_ones(f), y.to(f.dtype)[:, None]))[:, 0].round().long()),
-    (AS_NUMBERS, lambda f, y, t: (_with_ones(t) @ _solve(_with_ones(f), y.to(f.dtype)[:, None]))[:, 0].round()),
-    (AS_NUMBERS, lambda f, y, t: (_with_ones(t) @ _solve(_with_ones(f), y.to(f.dtype)[:, None]))[:, 0]),
-    (AS_NUMBERS, lambda f, y, t: (_with_ones(t) @ _solve(_with_ones(f), y.to(f.dtype)[:, None]))[:, 0].long()),
+     "argmax(dim=1).", "dim=1", "dim=0"),
+    ("The labels were sorted, so they no longer belong to their rows.", "hot(labels)", "hot(labels.sort().values)"),
+    ("The predictions are those of the training rows. Apply the map to test_features.", "(X_test @", "(X @"),
+    *(("The ids themselves are fitted, as if word 7 lay between word 6 and word 8. Ids are names: fit one-hot rows.",
+       FIT, "torch.linalg.lstsq(X, labels.float()[:, None]).solution",
+       PREDICTED, f"(X_test @ weights)[:, 0]{to}") for to in ("", ".round()", ".long()", ".round().long()")),
     ("The mean is taken off the training features, but not off the tests. Both need the same map: subtract the "
-     "training mean from both, or neither.", lambda f, y, t: probe(f - f.mean(0), y, t)),
+     "training mean from both, or neither.", "(features, test", "(features - features.mean(0), test"),
     ("Each set is centred by its own mean. The map was fitted with the training mean: use that for both.",
-     lambda f, y, t: probe(f - f.mean(0), y, t - t.mean(0))),
-    ("There is no fit: these are X^T Y, correlations. Least squares also needs the inverse of X^T X: "
-     "torch.linalg.lstsq.", _probe_from(lambda f, one_hot, t: f.T @ one_hot)),
-    ("This is the class with the nearest mean. Fit a linear map by least squares.", _nearest_mean),
-    ("Every test row gets the most frequent label: the features are not used.",
-     lambda f, y, t: y.mode().values.expand(len(t))),
-    (NUMBERED, lambda f, y, t: probe(f, y.unique(return_inverse=True)[1], t)),
-    ("The prediction is a float. Labels are ids: long.", lambda f, y, t: probe(f, y, t).to(f.dtype)),
-    ("The prediction is one-hot. Return the ids: argmax(dim=1).", lambda f, y, t: F.one_hot(probe(f, y, t))),
+     "F.pad(x", "F.pad(x - x.mean(0)"),
+    *(("This is no least-squares fit, but correlations X^T Y, the nearest mean, or a fit with a large penalty on the "
+       "weights: torch.linalg.lstsq.", *edit) for edit in (
+        (FIT, "X.T @ F.one_hot(labels).float()"),
+        (PREDICTED, "labels.unique()[torch.cdist(test_features, torch.stack([features[labels == i].mean(0) "
+                    "for i in labels.unique()])).argmin(1)]"),
+        *((FIT, f"torch.linalg.solve(X.T @ X + {penalty} * torch.eye(X.size(1)), X.T @ F.one_hot(labels).float())")
+          for penalty in (0.1, 1.0)))),
+    ("These are the columns' numbers, not the labels. If the columns stand for labels.unique(), look up which: "
+     "unique[columns].", "hot(labels)", "hot(labels.unique(return_inverse=True)[1])"),
 ))
 
 
