@@ -98,7 +98,8 @@ class Exercise:
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
                 what = wrong_result(self, mine, right, moved)
                 why = (self._named(tried) or _unused(self, function, arguments)) if what and moved is None else ""
-                what = what or _wrong_gradient(self, function, arguments)
+                if not what and (what := _wrong_gradient(self, function, arguments)):
+                    why = self._named(tried, gradient=what)
                 if what:
                     self.reject("" if largest is None else condition, what, arguments, mine, why)
             if largest is None:
@@ -118,11 +119,12 @@ class Exercise:
         cause = mine if isinstance(mine, Exception) else None
         raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}." + (f"\nWhy: {why}" if why else "")) from cause
 
-    def _named(self, tried: list[tuple]) -> str:
-        """The sentence of the known fault that gives the same results, of the same types."""
+    def _named(self, tried: list[tuple], gradient: str = "") -> str:
+        """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
         return next((why for why, wrong in self.known
                      if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
-                            for arguments, mine in tried)), "")
+                            for arguments, mine in tried)
+                     and (not gradient or gradient in [_wrong_gradient(self, wrong, given) for given, _ in tried])), "")
 
 
 def _unused(exercise: Exercise, function: Callable, arguments: tuple) -> str:
