@@ -1,6 +1,7 @@
 """Lesson 01's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
 
 import math
+import re
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -11,15 +12,18 @@ from seeded_answers import (  # noqa: F401 (the tests, and what gives them this 
     pytest_generate_tests,
     right,
     test_every_exercise_has_its_seeded_answers,
-    test_every_known_fault_is_named_as_itself,
+    test_every_fault_is_caught_and_named_as_itself,
+    test_faults_are_a_dozen_at_most,
     test_right_answer_in_another_style_passes,
+    test_the_notebook_shows_the_solution,
+    test_the_solution_is_right,
     test_wrong_answer_is_rejected_with_its_fault,
     wrong,
 )
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-from course_utils.exercises import EXERCISES, WrongAnswer, check
+from course_utils.exercises import EXERCISES
 from course_utils.exercises.engine import close
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.metrics import bleu
@@ -43,17 +47,7 @@ def pb_front(sentences):
     return torch.tensor([[0] * (T - len(s)) + s for s in sentences]), lengths_of(sentences)
 
 
-@wrong("pad_batch", "padding stands in front")
-def pb_front_option(sentences):
-    return pad_sequence(rows(sentences), batch_first=True, padding_side="left"), lengths_of(sentences)
-
-
-@wrong("pad_batch", "cut to the shortest")
-def pb_shortest(sentences):
-    return torch.tensor(list(zip(*sentences, strict=False))).T, lengths_of(sentences)
-
-
-@wrong("pad_batch", "padding is 1, and that is BOS")
+@wrong("pad_batch", "The padding is not PAD = 0")
 def pb_ones(sentences):
     ids = torch.ones(len(sentences), max(map(len, sentences)), dtype=torch.long)
     for b, s in enumerate(sentences):
@@ -61,59 +55,15 @@ def pb_ones(sentences):
     return ids, lengths_of(sentences)
 
 
-@wrong("pad_batch", "padding is -1")
-def pb_minus_one(sentences):
-    return pad_sequence(rows(sentences), batch_first=True, padding_value=-1), lengths_of(sentences)
-
-
-@wrong("pad_batch", "ids is torch.float32; expected torch.int64")
-def pb_float(sentences):
-    ids = torch.zeros(len(sentences), max(map(len, sentences)))
-    for b, s in enumerate(sentences):
-        ids[b, :len(s)] = torch.tensor(s)
-    return ids, lengths_of(sentences)
-
-
-@wrong("pad_batch", "torch.zeros makes floats")
-def pb_float_named(sentences):
-    ids = torch.zeros(len(sentences), max(map(len, sentences)))
-    for b, s in enumerate(sentences):
-        for t, word in enumerate(s):
-            ids[b, t] = word
-    return ids, lengths_of(sentences)
-
-
-@wrong("pad_batch", "The lengths are floats")
-def pb_float_lengths(sentences):
-    return pad_sequence(rows(sentences), batch_first=True), torch.Tensor([len(s) for s in sentences])
-
-
 @wrong("pad_batch", "it returns one Tensor; expected 2: return ids, lengths")
 def pb_no_lengths(sentences):
     return pad_sequence(rows(sentences), batch_first=True)
 
 
-@wrong("pad_batch", "lengths were taken after the padding")
+@wrong("pad_batch", "not the numbers of words")
 def pb_lengths_after(sentences):
     ids = pad_sequence(rows(sentences), batch_first=True)
     return ids, torch.tensor([len(row) for row in ids])
-
-
-@wrong("pad_batch", "`sentences` was changed")
-def pb_extends(sentences):
-    lengths, T = lengths_of(sentences), max(map(len, sentences))
-    for s in sentences:
-        s += [0] * (T - len(s))
-    return torch.tensor(sentences), lengths
-
-
-@wrong("pad_batch", "`sentences` was changed")
-def pb_appends(sentences):
-    T = max(map(len, sentences))
-    for s in sentences:
-        while len(s) < T:
-            s.append(0)
-    return torch.tensor(sentences), lengths_of(sentences)
 
 
 @wrong("pad_batch", "`sentences` was changed")
@@ -121,32 +71,6 @@ def pb_sorts_in_place(sentences):
     order = list(sentences)
     sentences.sort(key=len)
     return pad_sequence(rows(order), batch_first=True), lengths_of(order)
-
-
-@wrong("pad_batch", "sorted by length")
-def pb_sorted(sentences):
-    sentences = sorted(sentences, key=len, reverse=True)
-    return pad_sequence(rows(sentences), batch_first=True), lengths_of(sentences)
-
-
-@wrong("pad_batch", "batch_first=True")
-def pb_time_first(sentences):
-    return pad_sequence(rows(sentences)), lengths_of(sentences)
-
-
-@wrong("pad_batch", "A tensor is a rectangle")
-def pb_ragged(sentences):
-    return torch.tensor(sentences), torch.tensor([len(s) for s in sentences])
-
-
-@wrong("pad_batch", "The order of the results is (ids, lengths)")
-def pb_order(sentences):
-    return lengths_of(sentences), pad_sequence(rows(sentences), batch_first=True)
-
-
-@wrong("pad_batch", "a list; expected a Tensor. torch.tensor(...) makes one")
-def pb_list(sentences):
-    return pad_sequence(rows(sentences), batch_first=True), [len(s) for s in sentences]
 
 
 @wrong("pad_batch", "with a single sentence")
@@ -195,20 +119,6 @@ def counted(words, weigh=True):
     return counts
 
 
-@wrong("most_frequent_pair", "counts are ignored")
-def mf_unweighted(words):
-    counts = counted(words, weigh=False)
-    return max(counts, key=counts.get)
-
-
-@wrong("most_frequent_pair", "counts are ignored")
-def mf_only_keys(words):
-    counts = Counter()
-    for word in words:
-        counts.update(zip(word, word[1:], strict=False))
-    return min(counts, key=lambda pair: (-counts[pair], pair))
-
-
 @wrong("most_frequent_pair", "counted once, as in a set")
 def mf_set(words):
     counts = defaultdict(int)
@@ -218,65 +128,7 @@ def mf_set(words):
     return sorted(counts, key=lambda pair: (-counts[pair], pair))[0]
 
 
-@wrong("most_frequent_pair", "only if its symbols are neighbours")
-def mf_any_two(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(len(word)):
-            for j in range(i + 1, len(word)):
-                counts[word[i], word[j]] += n
-    return max(counts, key=counts.get)
-
-
-@wrong("most_frequent_pair", "Every second pair is left out")
-def mf_steps_of_two(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(0, len(word) - 1, 2):
-            counts[word[i], word[i + 1]] += n
-    return max(counts, key=counts.get)
-
-
-@wrong("most_frequent_pair", "The last pair of each word is left out")
-def mf_off_by_one(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(len(word) - 2):
-            counts[word[i], word[i + 1]] += n
-    return counts.most_common(1)[0][0]
-
-
-@wrong("most_frequent_pair", "It raised IndexError")
-def mf_too_far(words):
-    counts = Counter()
-    for word, n in words.items():
-        for i in range(len(word)):
-            counts[word[i], word[i + 1]] += n
-    return counts.most_common(1)[0][0]
-
-
-@wrong("most_frequent_pair", "This is how often the pair occurs")
-def mf_count(words):
-    return max(counted(words).values())
-
-
-@wrong("most_frequent_pair", "return only the pair")
-def mf_pair_and_count(words):
-    return Counter(counted(words)).most_common(1)[0]
-
-
-@wrong("most_frequent_pair", "Return the pair alone")
-def mf_most_common(words):
-    return Counter(counted(words)).most_common(1)
-
-
-@wrong("most_frequent_pair", "Of equally frequent pairs, the one met first")
-def mf_tie_first(words):
-    counts = counted(words)
-    return max(counts, key=lambda pair: counts[pair])
-
-
-@wrong("most_frequent_pair", "Of equally frequent pairs, the alphabetically last")
+@wrong("most_frequent_pair", "Of equally frequent pairs")
 def mf_tie_last(words):
     counts = counted(words)
     return sorted(counts, key=lambda pair: (counts[pair], pair))[-1]
@@ -288,17 +140,25 @@ def mf_rarest(words):
     return sorted(counts, key=counts.get)[0]
 
 
-@wrong("most_frequent_pair", "joined to one symbol")
-def mf_joined(words):
-    counts = counted(words)
-    best = max(counts, key=counts.get)
-    return best[0] + best[1]
+@wrong("most_frequent_pair", "when two pairs join to the same text")
+def mf_text_keys(words):
+    counts, pairs = Counter(), {}
+    for word, n in words.items():
+        for a, b in zip(word, word[1:], strict=False):
+            counts[a + b] += n
+            pairs[a + b] = a, b
+    return min((-n, pairs[text]) for text, n in counts.items())[1]
 
 
-@wrong("most_frequent_pair", "The pair is right, but a list")
-def mf_list(words):
-    counts = counted(words)
-    return list(min(counts, key=lambda pair: (-counts[pair], pair)))
+@wrong("most_frequent_pair", "a a a has (a, a) twice")
+def mf_skips_overlaps(words):
+    counts = Counter()
+    for word, n in words.items():
+        i = 0
+        while i < len(word) - 1:
+            counts[word[i:i + 2]] += n
+            i += 2 if word[i:i + 2] == word[i + 1:i + 3] else 1
+    return min(counts, key=lambda pair: (-counts[pair], pair))
 
 
 @wrong("most_frequent_pair", "`words` was changed")
@@ -307,15 +167,6 @@ def mf_merges(words):
     best = min(counts, key=lambda pair: (-counts[pair], pair))
     words[best] = words.pop(next(iter(words)))
     return best
-
-
-@wrong("most_frequent_pair", "most frequent symbol")
-def mf_symbols(words):
-    counts = Counter()
-    for word, n in words.items():
-        for symbol in word:
-            counts[symbol] += n
-    return counts.most_common(1)[0][0]
 
 
 @right("most_frequent_pair")
@@ -347,27 +198,6 @@ def thirds(x, h, W_x, W_h, b_x, b_h):
     return (F.linear(x, W_x, b_x).chunk(3, dim=1), F.linear(h, W_h, b_h).chunk(3, dim=1))
 
 
-@wrong("gru_step", "in the order update, reset, new")
-def gs_order(x, h, W_x, W_h, b_x, b_h):
-    (i_z, i_r, i_n), (h_z, h_r, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
-
-
-@wrong("gru_step", "in the order new, update, reset")
-def gs_order_reversed(x, h, W_x, W_h, b_x, b_h):
-    (i_n, i_z, i_r), (h_n, h_z, h_r) = thirds(x, h, W_x, W_h, b_x, b_h)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
-
-
-@wrong("gru_step", "in the order new, reset, update")
-def gs_order_rolled(x, h, W_x, W_h, b_x, b_h):
-    (i_n, i_r, i_z), (h_n, h_r, h_z) = thirds(x, h, W_x, W_h, b_x, b_h)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
-
-
 @wrong("gru_step", "update gate is the wrong way round")
 def gs_z_swapped(x, h, W_x, W_h, b_x, b_h):
     (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
@@ -384,46 +214,12 @@ def gs_cho(x, h, W_x, W_h, b_x, b_h):
     return (1 - z) * n + z * h
 
 
-@wrong("gru_step", "reset gate is forgotten")
-def gs_no_reset(x, h, W_x, W_h, b_x, b_h):
-    (_, i_z, i_n), (_, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
-    z = torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(i_n + h_n) + z * h
-
-
-@wrong("gru_step", "reset gate multiplies the input, too")
-def gs_reset_both(x, h, W_x, W_h, b_x, b_h):
-    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(r * i_n + r * h_n) + z * h
-
-
-@wrong("gru_step", "new state goes through a sigmoid")
-def gs_sigmoid(x, h, W_x, W_h, b_x, b_h):
-    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.sigmoid(i_n + r * h_n) + z * h
-
-
-@wrong("gru_step", "The bias b_h is forgotten")
-def gs_no_hidden_bias(x, h, W_x, W_h, b_x, b_h):
-    (i_r, i_z, i_n), (h_r, h_z, h_n) = thirds(x, h, W_x, W_h, b_x, torch.zeros_like(b_h))
-    r, z = torch.sigmoid(i_r + h_r), torch.sigmoid(i_z + h_z)
-    return (1 - z) * torch.tanh(i_n + r * h_n) + z * h
-
-
-@wrong("gru_step", "b_hn stands outside the brackets")
+@wrong("gru_step", "all of it, and no more")
 def gs_hidden_bias_outside(x, h, W_x, W_h, b_x, b_h):
     i_r, i_z, i_n = (x @ W_x.T + b_x + b_h).chunk(3, 1)
     h_r, h_z, h_n = (h @ W_h.T).chunk(3, 1)
     r, z = (i_r + h_r).sigmoid(), (i_z + h_z).sigmoid()
     return (1 - z) * (i_n + r * h_n).tanh() + z * h
-
-
-@wrong("gru_step", "This is the new state n")
-def gs_only_n(x, h, W_x, W_h, b_x, b_h):
-    (i_r, _, i_n), (h_r, _, h_n) = thirds(x, h, W_x, W_h, b_x, b_h)
-    return torch.tanh(i_n + torch.sigmoid(i_r + h_r) * h_n)
 
 
 @wrong("gru_step", "`h` was changed")
@@ -433,12 +229,6 @@ def gs_in_place(x, h, W_x, W_h, b_x, b_h):
     h *= z
     h += (1 - z) * torch.tanh(i_n + r * h_n)
     return h
-
-
-@wrong("gru_step", "The matrices are not transposed. W_x")
-def gs_not_transposed(x, h, W_x, W_h, b_x, b_h):
-    gates = x @ W_x + b_x + h @ W_h + b_h
-    return gates.sigmoid()
 
 
 @wrong("gru_step", "gradient is cut: no gradient reaches `h`")
@@ -475,49 +265,11 @@ def gs_lerp(x, h, W_x, W_h, b_x, b_h):
 def test_the_gru_step_is_pytorchs():
     cell = nn.GRUCell(3, 5)
     x, h = torch.randn(4, 3), torch.randn(4, 5)
-    mine = EXERCISES["gru_step"].reference(x, h, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    mine = EXERCISES["gru_step"].solution(x, h, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
     torch.testing.assert_close(mine, cell(x, h))
 
 
 # --- shift ---------------------------------------------------------------------------------------------------
-
-@wrong("shift", "labels are one word ahead")
-def sh_same_inputs(target):
-    inputs = target[:, :-1]
-    return inputs, inputs
-
-
-@wrong("shift", "begin with BOS: target[:, :-1]")
-def sh_same_labels(target):
-    return target[:, 1:], target[:, 1:]
-
-
-@wrong("shift", "copy what it reads")
-def sh_nothing_cut(target):
-    return target.clone(), target.clone()
-
-
-@wrong("shift", "The two are swapped")
-def sh_swapped(target):
-    labels, inputs = target[:, :-1], target[:, 1:]
-    return inputs, labels
-
-
-@wrong("shift", "two words ahead")
-def sh_two(target):
-    return target[:, :-2], target[:, 2:]
-
-
-@wrong("shift", "BOS and EOS are cut off both")
-def sh_middle(target):
-    words = target[:, 1:-1]
-    return words, words.clone()
-
-
-@wrong("shift", "labels lost their last column")
-def sh_no_end(target):
-    return target[:, :-2], target[:, 1:-1]
-
 
 @wrong("shift", "EOS is taken out of the inputs by its value")
 def sh_eos_by_value(target):
@@ -538,29 +290,9 @@ def sh_writes(target):
     return inputs, target[:, 1:]
 
 
-@wrong("shift", "axis 0 is the batch")
-def sh_axis(target):
-    return target[:-1], target[1:]
-
-
-@wrong("shift", "The labels are rolled")
-def sh_rolled(target):
-    return target, torch.roll(target, shifts=-1, dims=1)
-
-
-@wrong("shift", "The inputs are not shortened")
-def sh_inputs_full(target):
-    return target, target[:, 1:]
-
-
 @wrong("shift", "the largest difference is")
 def sh_only_words(target):
     return target[:, :-1], target[:, 1:].clamp(min=3)
-
-
-@wrong("shift", "with one sentence (B = 1)")
-def sh_squeezed(target):
-    return target[:, :-1].squeeze(0), target[:, 1:].squeeze(0)
 
 
 @right("shift")
@@ -577,115 +309,16 @@ def sh_lists(target):
 
 # --- beam_step -----------------------------------------------------------------------------------------------
 
-@wrong("beam_step", "scores so far are not added")
-def bs_not_added(log_probs, scores, beam):
-    best, flat = log_probs.reshape(-1).topk(beam)
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "logarithm of a product is a sum")
-def bs_multiplied(log_probs, scores, beam):
-    best, flat = (log_probs * scores[:, None]).flatten().topk(beam)
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "chosen for each hypothesis apart")
-def bs_flattened(log_probs, scores, beam):
-    """The best of each, one after the other: K * beam of them."""
-    best, words = (log_probs + scores.unsqueeze(1)).topk(beam, dim=-1)
-    return best.flatten(), torch.arange(len(scores)).repeat_interleave(beam), words.flatten()
-
-
-@wrong("beam_step", "chosen for each hypothesis apart")
-def bs_topk_rows(log_probs, scores, beam):
-    best, words = (log_probs + scores[:, None]).topk(beam, dim=1)
-    return best, torch.arange(len(scores)), words
-
-
-@wrong("beam_step", "chosen for each hypothesis apart")
-def bs_best_of_each(log_probs, scores, beam):
-    best, words = torch.max(log_probs + scores[:, None], dim=1)
-    best, parents = torch.sort(best, descending=True)
-    return best, parents, words[parents]
-
-
 @wrong("beam_step", "chosen for each hypothesis apart")
 def bs_greedy_each(log_probs, scores, beam):
     words = log_probs.argmax(1)
     return scores + log_probs.max(1).values, torch.arange(len(scores)), words
 
 
-@wrong("beam_step", "// and % have changed places")
-def bs_div_mod(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
-    return best, flat % log_probs.shape[1], flat // log_probs.shape[1]
-
-
-@wrong("beam_step", "returned as the word")
-def bs_flat_word(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).view(-1).topk(beam)
-    return best, flat // log_probs.shape[1], flat
-
-
-@wrong("beam_step", "divided by K, the number of hypotheses")
-def bs_wrong_divisor(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
-    return best, flat // log_probs.shape[0], flat % log_probs.shape[0]
-
-
-@wrong("beam_step", "divided by K, the number of hypotheses")
+@wrong("beam_step", "words = index % V")
 def bs_divided_by_beam(log_probs, scores, beam):
     best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
     return best, flat // beam, flat % beam
-
-
-@wrong("beam_step", "The best stands last")
-def bs_ascending(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().sort()
-    best, flat = best[-beam:], flat[-beam:]
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "The worst continuations are taken")
-def bs_worst(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().sort()
-    return best[:beam], flat[:beam] // log_probs.shape[1], flat[:beam] % log_probs.shape[1]
-
-
-@wrong("beam_step", "Probabilities are added to log-probabilities")
-def bs_probabilities(log_probs, scores, beam):
-    best, flat = (log_probs.exp() + scores[:, None]).flatten().topk(beam)
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "scores come back as probabilities")
-def bs_products(log_probs, scores, beam):
-    best, flat = (log_probs.exp() * scores.exp()[:, None]).flatten().topk(beam)
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "(K, V) and (K,) do not line up")
-def bs_no_axis(log_probs, scores, beam):
-    best, flat = (log_probs + scores).flatten().topk(beam)
-    return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "/ divides, // divides and drops the rest")
-def bs_true_division(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
-    return best, flat / log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "order of the results is (scores, parents, words)")
-def bs_order(log_probs, scores, beam):
-    best, flat = (log_probs + scores[:, None]).flatten().topk(beam)
-    return flat // log_probs.shape[1], flat % log_probs.shape[1], best
-
-
-@wrong("beam_step", "The new scores lack the old ones")
-def bs_only_last(log_probs, scores, beam):
-    flat = (log_probs + scores[:, None]).flatten().topk(beam).indices
-    return log_probs.flatten()[flat], flat // log_probs.shape[1], flat % log_probs.shape[1]
 
 
 @wrong("beam_step", "`log_probs` was changed")
@@ -693,13 +326,6 @@ def bs_in_place(log_probs, scores, beam):
     log_probs += scores[:, None]
     best, flat = log_probs.flatten().topk(beam)
     return best, flat // log_probs.shape[1], flat % log_probs.shape[1]
-
-
-@wrong("beam_step", "take min(beam, V) of each row")
-def bs_topk_twice_too_many(log_probs, scores, beam):
-    best, words = torch.topk(log_probs + scores[:, None], beam, dim=1)
-    best, flat = best.flatten().topk(beam)
-    return best, flat // beam, words.flatten()[flat]
 
 
 @wrong("beam_step", "at the first step (K = 1)")
@@ -743,87 +369,16 @@ def by_length(sources, hypotheses, references, buckets, lengths, score=bleu):
     return result
 
 
-@wrong("bleu_by_length", "by the length of their reference")
-def bl_by_reference(sources, hypotheses, references, buckets):
-    return by_length(sources, hypotheses, references, buckets, references)
-
-
-@wrong("bleu_by_length", "by the length of the hypothesis")
-def bl_by_hypothesis(sources, hypotheses, references, buckets):
-    return by_length(sources, hypotheses, references, buckets, hypotheses)
-
-
 @wrong("bleu_by_length", "mean of the sentences' BLEU")
 def bl_mean(sources, hypotheses, references, buckets):
     return by_length(sources, hypotheses, references, buckets, sources,
                      lambda hs, rs: float(np.mean([bleu([h], [r]) for h, r in zip(hs, rs, strict=True)])))
 
 
-@wrong("bleu_by_length", "`high` is left out")
-def bl_range(sources, hypotheses, references, buckets):
-    result = {}
-    for low, high in buckets:
-        inside = [i for i, source in enumerate(sources) if len(source) in range(low, high)]
-        if inside:
-            result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
-    return result
-
-
-@wrong("bleu_by_length", "`low` is not looked at")
-def bl_up_to(sources, hypotheses, references, buckets):
-    result = {}
-    for low, high in buckets:
-        inside = [i for i, source in enumerate(sources) if len(source) <= high]
-        result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
-    return result
-
-
-@wrong("bleu_by_length", "bleu refuses it. Leave the bucket out")
-def bl_empty_crashes(sources, hypotheses, references, buckets):
-    result = {}
-    for low, high in buckets:
-        inside = [i for i, source in enumerate(sources) if low <= len(source) <= high]
-        result[low, high] = bleu([hypotheses[i] for i in inside], [references[i] for i in inside])
-    return result
-
-
-@wrong("bleu_by_length", "An empty bucket counts as 0")
-def bl_empty_zero(sources, hypotheses, references, buckets):
-    found = by_length(sources, hypotheses, references, buckets, sources)
-    return {bucket: found.get(bucket, 0.0) for bucket in buckets}
-
-
 @wrong("bleu_by_length", "Right on ordinary inputs, but wrong when a bucket is empty")
 def bl_empty_nan(sources, hypotheses, references, buckets):
     found = by_length(sources, hypotheses, references, buckets, sources)
     return {bucket: found.get(bucket, math.nan) for bucket in buckets}
-
-
-@wrong("bleu_by_length", "arguments of bleu have changed places")
-def bl_swapped(sources, hypotheses, references, buckets):
-    return by_length(sources, references, hypotheses, buckets, sources)
-
-
-@wrong("bleu_by_length", "Every bucket holds all sentences")
-def bl_everything(sources, hypotheses, references, buckets):
-    return {bucket: bleu(hypotheses, references) for bucket in buckets}
-
-
-@wrong("bleu_by_length", "The keys are texts")
-def bl_text_keys(sources, hypotheses, references, buckets):
-    found = by_length(sources, hypotheses, references, buckets, sources)
-    return {f"{low}-{high}": score for (low, high), score in found.items()}
-
-
-@wrong("bleu_by_length", "scores lacks [(2, 4), (5, 7), (8, 10)] and has [2, 5, 8] too much")
-def bl_low_keys(sources, hypotheses, references, buckets):
-    found = by_length(sources, hypotheses, references, buckets, sources)
-    return {low: score for (low, high), score in found.items()}
-
-
-@wrong("bleu_by_length", "a list; expected a dict")
-def bl_list(sources, hypotheses, references, buckets):
-    return list(by_length(sources, hypotheses, references, buckets, sources).values())
 
 
 @wrong("bleu_by_length", "put into the last one")
@@ -834,6 +389,19 @@ def bl_too_long(sources, hypotheses, references, buckets):
             if low <= len(source) <= high or ((low, high) == buckets[-1] and len(source) > high):
                 chosen.setdefault((low, high), []).append((hypothesis, reference))
     return {bucket: bleu(*zip(*pairs, strict=True)) for bucket, pairs in chosen.items()}
+
+
+@wrong("bleu_by_length", "The words are changed")
+def bl_lower_case(sources, hypotheses, references, buckets):
+    hypotheses, references = ([" ".join(s).lower().split() for s in side] for side in (hypotheses, references))
+    return by_length(sources, hypotheses, references, buckets, sources)
+
+
+@wrong("bleu_by_length", "Wrong value: scores[(2, 4)] is")
+def bl_own_tokeniser(sources, hypotheses, references, buckets):
+    hypotheses, references = ([re.findall(r"\w+|[^\w\s]", " ".join(s)) for s in side]
+                              for side in (hypotheses, references))
+    return by_length(sources, hypotheses, references, buckets, sources)
 
 
 @wrong("bleu_by_length", "`buckets` was changed")
@@ -873,28 +441,12 @@ def numbered(targets, candidates):
     return (candidates == targets[:, None]).int().argmax(dim=1)
 
 
-@wrong("sampled_loss", "The whole vocabulary competes")
+@wrong("sampled_loss", "All rows of weight are multiplied")
 def sl_full(hidden, targets, weight, candidates):
     return F.nll_loss((hidden @ weight.T).log_softmax(-1), targets)
 
 
-@wrong("sampled_loss", "The targets are not renumbered")
-def sl_not_renumbered(hidden, targets, weight, candidates):
-    return F.cross_entropy(F.linear(hidden, weight[candidates]), targets)
-
-
-@wrong("sampled_loss", "The first C rows of weight are taken")
-def sl_first_rows(hidden, targets, weight, candidates):
-    return F.cross_entropy(hidden @ weight[:candidates.shape[0]].T, numbered(targets, candidates))
-
-
-@wrong("sampled_loss", "This is the sum over the batch")
-def sl_sum(hidden, targets, weight, candidates):
-    log_probs = (hidden @ weight[candidates].T).log_softmax(-1)
-    return -log_probs[torch.arange(len(targets)), numbered(targets, candidates)].sum()
-
-
-@wrong("sampled_loss", "one loss an example")
+@wrong("sampled_loss", "loss is (4,); expected ()")
 def sl_each(hidden, targets, weight, candidates):
     return F.cross_entropy(hidden @ weight[candidates].T, numbered(targets, candidates), reduction="none")
 
@@ -905,51 +457,11 @@ def sl_detached_weight(hidden, targets, weight, candidates):
     return F.cross_entropy(hidden @ rows.T, numbered(targets, candidates))
 
 
-@wrong("sampled_loss", "gradient is cut: no gradient reaches `hidden`")
-def sl_no_grad(hidden, targets, weight, candidates):
-    with torch.no_grad():
-        scores = hidden @ weight[candidates].T
-    return F.cross_entropy(scores, numbered(targets, candidates))
-
-
-@wrong("sampled_loss", "Wrong type: loss is a float; expected a Tensor")
-def sl_item(hidden, targets, weight, candidates):
-    return F.cross_entropy(hidden @ weight[candidates].T, numbered(targets, candidates)).item()
-
-
 @wrong("sampled_loss", "as in negative sampling")
 def sl_negative_sampling(hidden, targets, weight, candidates):
     scores = hidden @ weight[candidates].T
     sign = torch.where(candidates == targets[:, None], 1.0, -1.0)
     return -F.logsigmoid(sign * scores).sum(dim=1).mean()
-
-
-@wrong("sampled_loss", "as in negative sampling")
-def sl_bce(hidden, targets, weight, candidates):
-    wanted = (candidates == targets[:, None]).float()
-    return F.binary_cross_entropy_with_logits(hidden @ weight[candidates].T, wanted)
-
-
-@wrong("sampled_loss", "The minus sign is missing")
-def sl_sign(hidden, targets, weight, candidates):
-    return (hidden @ weight[candidates].T).log_softmax(-1).gather(1, numbered(targets, candidates)[:, None]).mean()
-
-
-@wrong("sampled_loss", "The softmax runs twice")
-def sl_softmax_twice(hidden, targets, weight, candidates):
-    return F.cross_entropy(F.softmax(hidden @ weight[candidates].T, dim=-1), numbered(targets, candidates))
-
-
-@wrong("sampled_loss", "The softmax is missing")
-def sl_nll_of_scores(hidden, targets, weight, candidates):
-    return F.nll_loss(hidden @ weight[candidates].T, numbered(targets, candidates))
-
-
-@wrong("sampled_loss", "they still compete")
-def sl_zeroed(hidden, targets, weight, candidates):
-    competes = torch.zeros(len(weight))
-    competes[candidates] = 1
-    return F.cross_entropy(hidden @ weight.T * competes, targets)
 
 
 @wrong("sampled_loss", "exp() overflows")
@@ -965,12 +477,18 @@ def sl_dictionary(hidden, targets, weight, candidates):
     return F.cross_entropy(hidden @ weight[candidates].T, torch.tensor([column[t] for t in targets.tolist()]))
 
 
-@wrong("sampled_loss", "all rows but the candidates' are NaN (nobody need read them)")
+@wrong("sampled_loss", "All rows of weight are multiplied")
 def sl_masked_full(hidden, targets, weight, candidates):
     """Only the candidates compete, but all scores are computed, so nothing is saved."""
     others = torch.ones(len(weight), dtype=torch.bool)
     others[candidates] = False
     return F.cross_entropy((hidden @ weight.T).masked_fill(others, -math.inf), targets)
+
+
+@wrong("sampled_loss", "All rows of weight are multiplied")
+def sl_columns_afterwards(hidden, targets, weight, candidates):
+    return F.cross_entropy(torch.einsum("bd,vd->bv", hidden, weight).index_select(1, candidates),
+                           numbered(targets, candidates))
 
 
 @right("sampled_loss")
@@ -990,30 +508,9 @@ def fitted(features, labels):
 
 
 @wrong("probe", "The bias is missing")
-def pr_no_bias(features, labels, test_features):
-    return (test_features @ fitted(features, labels)).argmax(dim=1)
-
-
-@wrong("probe", "The bias is missing")
 def pr_no_bias_normal_equations(features, labels, test_features):
     W = torch.linalg.solve(features.T @ features, features.T @ F.one_hot(labels).float())
     return (test_features @ W).argmax(dim=1)
-
-
-@wrong("probe", "fitted to the test features")
-def pr_fits_tests(features, labels, test_features):
-    W = fitted(ones(test_features), labels[:len(test_features)])
-    return (ones(test_features) @ W).argmax(dim=1)
-
-
-@wrong("probe", "These are the scores")
-def pr_scores(features, labels, test_features):
-    return ones(test_features) @ fitted(ones(features), labels)
-
-
-@wrong("probe", "These are the largest scores")
-def pr_values(features, labels, test_features):
-    return (ones(test_features) @ fitted(ones(features), labels)).max(dim=1)[0]
 
 
 @wrong("probe", "return only the labels")
@@ -1022,25 +519,10 @@ def pr_max_pair(features, labels, test_features):
     return scores.max(dim=1).values, scores.argmax(dim=1)
 
 
-@wrong("probe", "labels were sorted")
-def pr_sorted(features, labels, test_features):
-    return (ones(test_features) @ fitted(ones(features), torch.sort(labels)[0])).argmax(dim=1)
-
-
 @wrong("probe", "not the labels")
 def pr_column_numbers(features, labels, test_features):
     ids, columns = labels.unique(return_inverse=True)
     return (ones(test_features) @ fitted(ones(features), columns)).argmax(dim=1)
-
-
-@wrong("probe", "for each id, the row that fits it best")
-def pr_wrong_axis(features, labels, test_features):
-    return (ones(test_features) @ fitted(ones(features), labels)).argmax(dim=0)
-
-
-@wrong("probe", "those of the training rows")
-def pr_training_rows(features, labels, test_features):
-    return (ones(features) @ fitted(ones(features), labels)).argmax(dim=1)
 
 
 @wrong("probe", "The ids themselves are fitted")
@@ -1049,41 +531,11 @@ def pr_regression(features, labels, test_features):
     return (ones(test_features) @ w).round().long()
 
 
-@wrong("probe", "off the training features, but not off the tests")
-def pr_centred_once(features, labels, test_features):
-    return (ones(test_features) @ fitted(ones(features - features.mean(dim=0)), labels)).argmax(dim=1)
-
-
-@wrong("probe", "Each set is centred by its own mean")
-def pr_centred_twice(features, labels, test_features):
-    W = fitted(ones(features - features.mean(dim=0)), labels)
-    return (ones(test_features - test_features.mean(dim=0)) @ W).argmax(dim=1)
-
-
-@wrong("probe", "the bias is left out. Then the one-hot labels have to be centred")
-def pr_centred_no_bias(features, labels, test_features):
-    mean = features.mean(dim=0)
-    return ((test_features - mean) @ fitted(features - mean, labels)).argmax(dim=1)
-
-
-@wrong("probe", "It raised RuntimeError")
-def pr_not_transposed(features, labels, test_features):
-    return (fitted(ones(features), labels) @ ones(test_features)).argmax(dim=1)
-
-
-@wrong("probe", "It raised RuntimeError")
-def pr_bias_only_in_training(features, labels, test_features):
-    return (test_features @ fitted(ones(features), labels)).argmax(dim=1)
-
-
-@wrong("probe", "torch.float32; expected torch.int64")
-def pr_float(features, labels, test_features):
-    return (ones(test_features) @ fitted(ones(features), labels)).argmax(dim=1).float()
-
-
-@wrong("probe", "no fit")
-def pr_correlations(features, labels, test_features):
-    return (ones(test_features) @ ones(features).T @ F.one_hot(labels).float()).argmax(dim=1)
+@wrong("probe", "a large penalty on the weights")
+def pr_strong_ridge(features, labels, test_features):
+    X = ones(features)
+    inverse = torch.linalg.inv(X.T @ X + 0.1 * torch.eye(X.shape[1]))
+    return (ones(test_features) @ inverse @ X.T @ F.one_hot(labels).float()).argmax(dim=1)
 
 
 @right("probe")
@@ -1120,29 +572,29 @@ def pr_numpy(features, labels, test_features):
     return torch.from_numpy((ones(test_features).numpy() @ np.linalg.lstsq(X, Y, rcond=None)[0]).argmax(axis=1))
 
 
-# --- the references ------------------------------------------------------------------------------------------
+# --- the solutions -------------------------------------------------------------------------------------------
 
-def test_references_keep_their_formulas():
-    """The references themselves, on numbers that can be checked by hand."""
-    reference = {exercise.name: exercise.reference for exercise in LESSON}
-    ids, lengths = reference["pad_batch"]([[5, 6], [7], [8, 9, 4]])
+def test_solutions_keep_their_formulas():
+    """The solutions themselves, on numbers that can be checked by hand."""
+    solution = {exercise.name: exercise.solution for exercise in LESSON}
+    ids, lengths = solution["pad_batch"]([[5, 6], [7], [8, 9, 4]])
     assert (ids.tolist(), lengths.tolist()) == ([[5, 6, 0], [7, 0, 0], [8, 9, 4]], [2, 1, 3])
-    assert reference["most_frequent_pair"]({("l", "o", "w·"): 5, ("l", "o", "t·"): 2, ("n", "o", "w·"): 2}
+    assert solution["most_frequent_pair"]({("l", "o", "w·"): 5, ("l", "o", "t·"): 2, ("n", "o", "w·"): 2}
                                            ) == ("l", "o")  # 7, as often as (o, w·)
-    inputs, labels = reference["shift"](torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]))
+    inputs, labels = solution["shift"](torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]))
     assert (inputs.tolist(), labels.tolist()) == ([[1, 5, 6], [1, 7, 2]], [[5, 6, 2], [7, 2, 0]])
     probabilities = torch.tensor([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0]])
-    scores, parents, words = reference["beam_step"](probabilities.log(), torch.tensor([0.6, 0.4]).log(), 3)
+    scores, parents, words = solution["beam_step"](probabilities.log(), torch.tensor([0.6, 0.4]).log(), 3)
     torch.testing.assert_close(scores.exp(), torch.tensor([0.36, 0.3, 0.18]))
     assert (parents.tolist(), words.tolist()) == ([1, 0, 0], [0, 0, 1])
     short, long = list("abcd"), list("abcdefgh")
-    assert reference["bleu_by_length"]([short, long], [short, list("ijklmnop")], [short, long], [(1, 4), (5, 7), (8, 9)]
+    assert solution["bleu_by_length"]([short, long], [short, list("ijklmnop")], [short, long], [(1, 4), (5, 7), (8, 9)]
                                        ) == {(1, 4): pytest.approx(100), (8, 9): bleu([list("ijklmnop")], [long])}
-    loss = reference["sampled_loss"](torch.ones(1, 1), torch.tensor([4]), torch.tensor([[9.0], [9], [0], [9], [1]]),
+    loss = solution["sampled_loss"](torch.ones(1, 1), torch.tensor([4]), torch.tensor([[9.0], [9], [0], [9], [1]]),
                                      torch.tensor([2, 4]))
     torch.testing.assert_close(loss, torch.tensor(math.log(1 + math.exp(-1))))
     line = torch.tensor([[1.0], [2], [4], [5]])
-    assert reference["probe"](line, torch.tensor([9, 9, 3, 3]), torch.tensor([[2.9], [3.1]])).tolist() == [9, 3]
+    assert solution["probe"](line, torch.tensor([9, 9, 3, 3]), torch.tensor([[2.9], [3.1]])).tolist() == [9, 3]
 
 
 def test_the_sampled_loss_costs_the_candidates_only():
@@ -1151,38 +603,40 @@ def test_the_sampled_loss_costs_the_candidates_only():
         make = EXERCISES["sampled_loss"].cases["on ordinary inputs"]
         hidden, targets, weight, candidates = make(torch.Generator().manual_seed(seed))
         weight.requires_grad_()
-        EXERCISES["sampled_loss"].reference(hidden, targets, weight, candidates).backward()
+        EXERCISES["sampled_loss"].solution(hidden, targets, weight, candidates).backward()
         assert weight.grad.abs().sum(1).nonzero().squeeze(1).tolist() == candidates.tolist()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_probes_tests_are_decided_clearly(seed):
-    """Another way to fit must not be refused for a row on the border: a strong ridge changes nothing."""
+    """Another way to fit must not be refused for a row on the border: a small penalty changes nothing."""
     for make in EXERCISES["probe"].cases.values():
         features, labels, tests = make(torch.Generator().manual_seed(seed))
-        X, Y = ones(features), F.one_hot(labels).float()
-        W = torch.linalg.solve(X.T @ X + torch.eye(X.shape[1]), X.T @ Y)
-        assert torch.equal((ones(tests) @ W).argmax(dim=1), EXERCISES["probe"].reference(features, labels, tests))
+        assert torch.equal(pr_ridge(features, labels, tests), EXERCISES["probe"].solution(features, labels, tests))
         assert len(tests) >= 30
 
 
-def test_results_of_whole_numbers_and_texts_have_no_largest_difference(capsys):
-    check("pad_batch", {"pad_batch": pb_library})
-    check("most_frequent_pair", {"most_frequent_pair": mf_dict})
-    check("bleu_by_length", {"bleu_by_length": bl_pairs})
-    assert "difference" not in capsys.readouterr().out
+@pytest.mark.parametrize(("name", "function"), [("pad_batch", pb_library), ("most_frequent_pair", mf_dict),
+                                                ("bleu_by_length", bl_pairs)])
+def test_results_of_whole_numbers_and_texts_have_no_largest_difference(name, function):
+    assert "difference" not in EXERCISES[name].judge(function).text
 
 
-def test_inputs_are_shown_as_they_are_or_by_their_lengths():
-    with pytest.raises(WrongAnswer, match=r"Inputs: sentences = \[\[\d+(, \d+)*\](, \[\d+(, \d+)*\])+\]\."):
-        check("pad_batch", {"pad_batch": pb_order})
-    with pytest.raises(WrongAnswer, match=r"pair is \('.', '.·?'\); expected \('.', '.·?'\)\.\nInputs: words = \{\('"):
-        check("most_frequent_pair", {"most_frequent_pair": mf_rarest})
-    with pytest.raises(WrongAnswer, match=r"scores\[\(2, 4\)\] is 50; expected [\d.]+\.\nInputs: sources: 18 lists of "
-                                          r"length \d+(, \d+){17}, hyp.*, buckets = \[\(2, 4\), \(5, 7\), \(8, 10\)\]"):
-        check("bleu_by_length", {"bleu_by_length": lambda s, h, r, b: dict.fromkeys(b, 50.0)})
-    with pytest.raises(WrongAnswer, match=r"loss is \(\d,\); expected \(\)\."):
-        check("sampled_loss", {"sampled_loss": sl_each})
+def test_an_answer_too_slow_for_the_lesson_is_right_and_slow():
+    assert EXERCISES["most_frequent_pair"].judge(mf_repeated).kind == "slow"
+
+
+@pytest.mark.parametrize(("name", "function", "message"), [
+    ("pad_batch", pb_front, r"Inputs: sentences = \[\[\d+(, \d+)*\](, \[\d+(, \d+)*\])+\]\."),
+    ("most_frequent_pair", mf_rarest,
+     r"pair is \('.', '.·?'\); expected \('.', '.·?'\)\.\nInputs: words = \{\('"),
+    ("bleu_by_length", lambda s, h, r, b: dict.fromkeys(b, 50.0),
+     r"scores\[\(2, 4\)\] is 50; expected [\d.]+\.\nInputs: sources: 18 lists of length \d+(, \d+){17}, hyp.*, "
+     r"buckets = \[\(2, 4\), \(5, 7\), \(8, 10\)\]"),
+    ("bleu_by_length", lambda s, h, r, b: dict.fromkeys(b, "50"),
+     r"Wrong type: scores\[\(2, 4\)\] is a str; expected a float")])
+def test_the_verdict_shows_inputs_as_they_are_or_by_their_lengths(name, function, message):
+    assert re.search(message, EXERCISES[name].judge(function).text)
 
 
 def test_dicts_are_close_if_their_values_are():
@@ -1190,8 +644,3 @@ def test_dicts_are_close_if_their_values_are():
     assert not close({"a": 1.0}, {"a": 1.1})
     assert not close({"a": 1.0, "b": 2.0}, {"a": 1.0})
     assert not close([1.0], {"a": 1.0})
-
-
-def test_a_wrong_kind_inside_a_dict_is_named():
-    with pytest.raises(WrongAnswer, match=r"Wrong type: scores\[\(2, 4\)\] is a str; expected a float"):
-        check("bleu_by_length", {"bleu_by_length": lambda s, h, r, b: dict.fromkeys(b, "50")})

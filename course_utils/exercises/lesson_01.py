@@ -114,9 +114,12 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
          NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
         (LEFT_OUT, NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"),
         (LEFT_OUT, NEIGHBOURS, "pairwise(symbols[:-1])"),
+        (LEFT_OUT, NEIGHBOURS, "pairwise(symbols[:2])"),
         (LEFT_OUT, "        for pair", "        last = None\n        for pair",
          COUNT, "last = pair if pair != last else None\n            counts[pair] += n * (pair == last)"),
         ("This is the most frequent symbol. Count pairs of neighbours.", NEIGHBOURS, "symbols"))),
+    ("The order in a pair is lost: (a, b) and (b, a) are different pairs.",
+     NEIGHBOURS, "map(tuple, map(sorted, pairwise(symbols)))"),
     *(("This is the rarest pair. BPE merges the most frequent one.", FIRST_MET[0], rarest)
       for rarest in ("min(counts, key=counts.get)", "min(counts, key=lambda pair: (counts[pair], pair))")),
     *(("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
@@ -168,8 +171,6 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
        "h @ W_h.T + b_h", f"h @ W_h.T{b_h}") for b_x, b_h in ((" + b_x", ""), ("", " + b_h"), ("", ""))),
     *(("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.", NEXT, mixed)
       for mixed in ("n", "z", "n + z * h", "h + (1 - z) * n", "z * n + z * h", f"torch.tanh({NEXT})")),
-    *(("The matrices are not transposed. W_x is (3d, d_in), W_h is (3d, d): W_x x in code is x @ W_x.T.",
-       f"{matrix}.T", matrix) for matrix in ("W_x", "W_h")),
 ))
 
 
@@ -258,7 +259,8 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
 }, (
     ("The scores so far are not added: a poor beginning is forgotten. Add scores.unsqueeze(1).", SUM, "log_probs"),
     *(("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
-       SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2")),
+       SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2",
+                                 f"({SUM}).flatten().log_softmax(0).view_as(log_probs)")),
     *(("Probabilities and logarithms are mixed. log_probs and scores are logarithms, and so is the result (no exp, no "
        "log): a long sentence's probability underflows to 0.", SUM, total)
       for total in (f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()")),
@@ -278,8 +280,6 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
         f"{WORDS}, {PARENTS}", f"{PARENTS}, flat", f"flat, {WORDS}", "flat // len(scores), flat % len(scores)")),
     *(("The scores are only the old ones, or lack them. Return the sums.", RETURNED, RETURNED.replace("best", score))
       for score in ("log_probs.flatten()[flat]", f"scores[{PARENTS}]")),
-    *(("(K, V) and (K,) do not line up. Give the scores an axis for the words: scores.unsqueeze(1).", SUM, total)
-      for total in ("log_probs + scores", "scores + log_probs")),
 ))
 
 
@@ -330,7 +330,9 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
        f"[[{part} hypotheses[i]{end}] ", "[references[i] ", f"[[{part} references[i]{end}] ") for part, end in (
         ("word.lower() for word in", ""), ("part for word in", " for part in word.replace('-', ' - ').split()"))),
     *(("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.", BLEU, score) for score in (
-        f"{BLEU} / 100", f"{BLEU} / len(chosen)", f"round({BLEU}, 1)", "len(chosen)")),
+        f"{BLEU} / 100", f"{BLEU} / len(chosen)", f"round({BLEU}, 1)", "len(chosen)",
+        "sum(hypotheses[i] == references[i] for i in chosen) / len(chosen)")),
+    ("The hypotheses are compared with the sources. Take the references.", "[references[i]", "[sources[i]"),
     *(("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "if chosen:", always)
       for always in ("if True:", "scores[low, high] = 0.0\n        if chosen:")),
     ("Sentences longer than every bucket are put into the last one. Leave them out.",
@@ -346,18 +348,14 @@ def sampled_loss(hidden, targets, weight, candidates):
     return F.cross_entropy(logits, torch.searchsorted(candidates, targets))
 
 
-def _sampled_inputs(rng, all_words=False, scale=1):
+def _sampled_inputs(rng, all_words=False, scale=1, others=1):
     B, d = sizes(rng, 2)
     V = 20 + _number(rng, 0, 5)
     targets = torch.randint(1, V, (B,), generator=rng)
-    others = torch.randperm(V - 1, generator=rng)[:6] + 1             # 0 is no candidate, so that numbers move
-    candidates = torch.arange(V) if all_words else torch.cat([targets, others]).unique()
-    return scale * randn(rng, B, d), targets, randn(rng, V, d), candidates
-
-
-def _sampled_only(rng):
-    hidden, targets, weight, candidates = _sampled_inputs(rng)
-    return hidden, targets, torch.full_like(weight, torch.nan).index_copy(0, candidates, weight[candidates]), candidates
+    some = torch.cat([targets, torch.randperm(V - 1, generator=rng)[:6] + 1])      # 0 is none, so that numbers move
+    candidates = torch.arange(V) if all_words else some.unique()
+    competes = torch.isin(torch.arange(V), candidates)[:, None]
+    return scale * randn(rng, B, d), targets, randn(rng, V, d) * torch.where(competes, 1, others), candidates
 
 
 LOGITS, NUMBERED = "hidden @ weight[candidates].T", "torch.searchsorted(candidates, targets)"
@@ -365,8 +363,8 @@ LOSS = f"F.cross_entropy(logits, {NUMBERED})"
 SCORE = f"logits.gather(1, {NUMBERED}.unsqueeze(1))"                  # the target's own
 SHARE, ONE_HOT = SCORE.replace("logits", "logits.softmax(1)"), f"F.one_hot({NUMBERED}, logits.size(1))"
 BINARY = f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float()"
-FULL = ("The whole vocabulary competes (a word whose score is set to 0 does, too: exp(0) is 1), so nothing is saved. "
-        "Take the candidates' rows: weight[candidates].")
+ALL_ROWS = ("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get "
+            "-inf (with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].")
 SIGMOIDS = ("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns "
             "good word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.")
 
@@ -374,11 +372,13 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "on ordinary inputs": _sampled_inputs,
     "when every word is a candidate (the full loss)": lambda rng: _sampled_inputs(rng, all_words=True),
     "when the scores are large (in the hundreds)": lambda rng: _sampled_inputs(rng, scale=100),
-    "when all rows but the candidates' are NaN, and so is what comes of them (take weight[candidates] first)":
-        _sampled_only,
+    "when all rows but the candidates' are NaN (nobody need read them)": lambda rng: _sampled_inputs(
+        rng, others=torch.nan),
 }, (
-    *((FULL, LOGITS, f"hidden @ weight.T{hidden}", NUMBERED, "targets")
-      for hidden in ("", " * F.one_hot(candidates, len(weight)).sum(0)")),
+    *((ALL_ROWS, LOGITS, f"(hidden @ weight.T){logits}", NUMBERED, numbers) for logits, numbers in (
+        ("[:, candidates]", NUMBERED), ("", "targets"), (" * F.one_hot(candidates, len(weight)).sum(0)", "targets"),
+        (" + torch.full((len(weight),), -torch.inf).index_fill(0, candidates, 0.0)", "targets"),
+        (".masked_fill(F.one_hot(candidates, len(weight)).sum(0) == 0, -torch.inf)", "targets"))),
     *(("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
        "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, numbers) for numbers in (
         "targets", "torch.searchsorted(candidates, targets, right=True)")),
@@ -396,6 +396,8 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
     *(("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS, f"{sign}{SHARE}.mean()")
       for sign in ("-", "")),
+    ("The target is missing below the fraction. It is one of the candidates.", LOSS,
+     f"(logits.masked_fill({ONE_HOT}.bool(), -torch.inf).logsumexp(1, keepdim=True) - {SCORE}).mean()"),
     ("The softmax is missing: these are the targets' scores alone. Nobody competes.", LOSS, f"-{SCORE}.mean()"),
     *(("The softmax runs twice, or over the batch. Give cross_entropy the scores: it lets the candidates compete.",
        LOSS, f"F.{loss}, {NUMBERED})")
@@ -449,10 +451,9 @@ PROBE = Exercise(probe, {"labels": "M"}, {
     *(("The ids themselves are fitted, as if word 7 lay between word 6 and word 8. Ids are names: fit one-hot rows.",
        FIT, "torch.linalg.lstsq(X, labels.float()[:, None]).solution",
        PREDICTED, f"(X_test @ weights)[:, 0]{to}") for to in ("", ".round()", ".long()", ".round().long()")),
-    ("The mean is taken off the training features, but not off the tests. Both need the same map: subtract the "
-     "training mean from both, or neither.", "(features, test", "(features - features.mean(0), test"),
-    ("Each set is centred by its own mean. The map was fitted with the training mean: use that for both.",
-     "F.pad(x", "F.pad(x - x.mean(0)"),
+    *(("The two sets are centred by different means. The map was fitted with the training mean: subtract that from "
+       "both, or from neither.", ONES, f"F.pad(x - {mean}, (0, 1), value=1.0)")
+      for mean in ("(x is features) * x.mean(0)", "x.mean(0)")),
     *(("This is no least-squares fit, but correlations X^T Y, the nearest mean, or a fit with a large penalty on the "
        "weights: torch.linalg.lstsq.", *edit) for edit in (
         (FIT, "X.T @ F.one_hot(labels).float()"),
