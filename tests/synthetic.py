@@ -85,7 +85,7 @@ def lesson(folder: Path) -> NotebookNode:
                  "> A question in a quotation."),
             code("subslide", "view", "hide-input", data=view),
             code("subslide", "def stub():\n    '''Returns nothing yet.'''\n    raise NotImplementedError", "exercise"),
-            code("-", "# solution UNSEEN\nprint(42)", "solution", stdout="42\n"),
+            code("skip", "# solution UNSEEN\nprint(42)", "solution", stdout="42\n"),
             text("subslide", "## A full slide gives up a little size\n\nPicture and code still fit."),
             code("-", CODE, stdout="tensor([0.9600, 0.0200, 0.0200])\n"),
             code("-", "plot_bleu(by_length)", data={"image/png": plot(10, 7), "text/plain": "<Figure>"}),

@@ -84,7 +84,7 @@ def test_the_overflow_check_waits_for_fragments(browser_page, tmp_path):
 
 def test_what_belongs_on_slides_is_there_and_nothing_else(lesson_deck):
     html = lesson_deck.locator(".slides")
-    assert "UNSEEN" not in html.evaluate("e => e.textContent")  # skip and solution
+    assert "UNSEEN" not in html.evaluate("e => e.textContent")
     assert lesson_deck.locator(".jp-InputPrompt, .jp-OutputPrompt").count() == 0
     assert lesson_deck.locator("aside.notes:not(.carried)").count() == 3
     assert lesson_deck.locator(".slides mjx-container").count() == 5
@@ -145,6 +145,14 @@ def test_a_cell_tagged_skip_is_on_the_page_and_on_no_slide(tmp_path):
     notebook.cells.append(text("subslide", "FOR THE READER", "skip"))
     assert "FOR THE READER" not in deck(notebook, tmp_path)
     assert "FOR THE READER" in page(notebook, tmp_path)
+
+
+def test_a_solution_is_on_a_slide_if_its_slide_type_says_so(tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells += [code("-", "# Solution SHOWN", "solution"), code("skip", "# Solution HIDDEN", "solution")]
+    on_slides = deck(notebook, tmp_path)
+    assert "Solution SHOWN" in on_slides
+    assert "Solution HIDDEN" not in on_slides
 
 
 def test_what_a_stub_says_is_on_the_page_and_not_on_a_slide(tmp_path):

@@ -23,14 +23,22 @@ def _share(cases: Tensor) -> float:
     return cases.mean().item() if cases.numel() else 0.0
 
 
+def _wrong_count(counted: dict[str, Tensor], expected: dict[str, Tensor]) -> str:
+    """The first sentence whose share is not by chance another than expected."""
+    for sentence, right in expected.items():
+        wanted, n = _share(right), max(min(counted[sentence].numel(), right.numel()), 1)
+        if abs(_share(counted[sentence]) - wanted) > 0.005 + 5 * math.sqrt(2 * wanted * (1 - wanted) / n):
+            return sentence
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Counted(Exercise):
     """An exercise whose right answers differ, since they draw random numbers: judged by counting.
 
     Type, shape and arguments are judged as everywhere. Then shares are counted over all inputs of a condition, beside
-    those of the reference. Chance is let off: a share of ``n`` cases may be wrong by five standard deviations of the
-    difference, and half a point. The first fault is named that has all of the student's shares; or, if there is none,
-    those up to the first wrong one.
+    those of the solution. Chance is let off: a share of ``n`` cases may be wrong by five standard deviations of the
+    difference, and half a point. The first fault is named that has all of the student's shares.
 
     Args:
         counts: ``counts(function, arguments, result)`` -> what is counted, a sentence with {} for the share, and for
@@ -40,48 +48,39 @@ class Counted(Exercise):
     counts: Callable[[Callable, tuple, tuple], dict[str, Tensor]]
 
     def _judge(self, function) -> Verdict:
-        """As `Exercise.judge`."""
         check_signature(self, function)
-        for number, (condition, make) in enumerate(self.cases.items()):
+        with torch.random.fork_rng(devices=[]):  # an answer may forget the generator
+            return self._judged(function)
+
+    def _judged(self, function) -> Verdict:
+        first = next(iter(self.cases))
+        for condition, make in self.cases.items():
+            special = condition if condition != first else ""
             inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
-            results = []
             for arguments in inputs:
                 mine, changed = attempt(function, arguments)
-                if number == 0 and not results and (what := unwritten(self, mine)):
+                if not special and (what := unwritten(self, mine)):
                     return Verdict("unwritten", what)
                 right, _ = attempt(self.solution, arguments)
-                moved = None if changed is None or isinstance(arguments[changed], torch.Generator) else changed
-                if what := wrong_result(self, mine, mine if self._well_formed(mine, right) else right, moved):
-                    self.reject(condition if number else "", what, arguments, mine)
-                results.append(mine)
-            counted, expected = self._count(function, inputs, results), self._count(self.solution, inputs)
-            if sentence := self._wrong_count(counted, expected):
-                what = f"Wrong shares: {sentence.format(f'{_share(counted[sentence]):.1%}')}; expected about " \
-                       f"{_share(expected[sentence]):.0%}."
-                faults = [(why, self._count(wrong, inputs)) for why, wrong in self.faults]
-                up_to_here = list(expected)[:list(expected).index(sentence) + 1]
-                why = next((f"\nWhy: {why}" for sentences in (list(expected), up_to_here) for why, shares in faults
-                            if not self._wrong_count(counted, shares, sentences)), "")
-                self.reject(condition if number else "", what, inputs[0], None, why)
-        special = len(self.cases) - 1
-        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs and in {special} special "
-                      f"case{'s' * (special > 1)}, counted on {inputs[0][0].numel() * N_INPUTS:,} places each.")
+                if changed is not None and isinstance(arguments[changed], torch.Generator):
+                    changed = None
+                if what := wrong_result(self, mine, mine if self._well_formed(mine, right) else right, changed):
+                    self.reject(special, what, arguments, mine)
+            counted, expected = self._count(function, inputs), self._count(self.solution, inputs)
+            if sentence := _wrong_count(counted, expected):
+                why = next((why for why, wrong in self.known if not _wrong_count(counted, self._count(wrong, inputs))),
+                           "")
+                self.reject(special, f"Wrong shares: {sentence.format(f'{_share(counted[sentence]):.1%}')}; expected "
+                                     f"about {_share(expected[sentence]):.0%}.", inputs[0], None, why)
+        n = len(self.cases) - 1
+        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs and in {n} special case{'s' * (n > 1)}"
+                                f", counted on {inputs[0][0].numel() * N_INPUTS:,} places each.")
 
     def _well_formed(self, mine, right) -> bool:
         return (isinstance(mine, tuple | list) and len(mine) == len(right)
                 and not any(wrong_form(name, axes, a, b)
                             for (name, axes), a, b in zip(self.returns.items(), mine, right, strict=True)))
 
-    def _count(self, function, inputs, results=None) -> dict[str, Tensor]:
-        results = results or [attempt(function, arguments)[0] for arguments in inputs]
-        found = [self.counts(function, *pair) for pair in zip(inputs, results, strict=True)]
+    def _count(self, function, inputs) -> dict[str, Tensor]:
+        found = [self.counts(function, arguments, attempt(function, arguments)[0]) for arguments in inputs]
         return {sentence: torch.cat([counted[sentence] for counted in found]).double() for sentence in found[0]}
-
-    def _wrong_count(self, counted, expected, sentences=None) -> str:
-        """The first of the sentences whose share is not by chance another than expected."""
-        for sentence in sentences or expected:
-            mine, right = counted[sentence], expected[sentence]
-            wanted, n = _share(right), max(min(mine.numel(), right.numel()), 1)
-            if abs(_share(mine) - wanted) > 0.005 + 5 * math.sqrt(2 * wanted * (1 - wanted) / n):
-                return sentence
-        return ""

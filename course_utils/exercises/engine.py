@@ -3,6 +3,7 @@
 import inspect
 import re
 import time
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -410,7 +411,9 @@ def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
               if isinstance(argument, Tensor) and argument.is_floating_point() else _copy(argument)
               for argument in arguments]
     tracked = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
-    _called(function, copies)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, of float(tensor) where a gradient is asked of it
+        _called(function, copies)
     left = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
     return next((f"The argument `{name}` was cut off: no gradient flows through the caller's tensor after the call. "
                  "detach_() works on the argument itself; detach() makes a new tensor."
@@ -474,6 +477,8 @@ def _describe(name: str, value) -> str:
     if isinstance(value, Tensor):
         kind = "" if value.dtype == torch.float32 else f" {str(value.dtype).removeprefix('torch.')}"
         return f"{name} {tuple(value.shape)}{kind}"
+    if isinstance(value, torch.Generator):
+        return f"{name} with seed {value.initial_seed()}"
     if isinstance(value, list) and len(str(value)) > 200 and all(isinstance(part, list) for part in value):
         return f"{name}: {len(value)} lists of length {', '.join(str(len(part)) for part in value)}"
     return f"{name} = {_as_text(value) if isinstance(value, set) else value}"

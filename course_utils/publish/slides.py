@@ -1,8 +1,7 @@
 """Slides from an executed notebook: a reveal.js deck in one HTML file.
 
-The cells' ``slideshow.slide_type`` and tags say what is shown. Left out are cells tagged ``skip``, code cells tagged
-``solution`` (a text cell with that tag stays, if its slide type shows it) and the output of cells tagged ``exercise``:
-all that a stub has to say is that it is not written yet.
+The cells' ``slideshow.slide_type`` and tags say what is shown. Left out are cells tagged ``skip`` and the output of
+cells tagged ``exercise``: all that a stub has to say is that it is not written yet.
 """
 
 from pathlib import Path
@@ -30,7 +29,6 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
         CourseError: if no cell is to be shown, or a package is missing.
     """
     shown = prepared(notebook, folder, without={"skip"})
-    shown.cells = [cell for cell in shown.cells if "solution" not in tags(cell) or cell.cell_type != "code"]
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []
