@@ -33,12 +33,6 @@ SOLUTION = {exercise.name: exercise.solution for exercise in LESSON}
 
 # --- pair_input ----------------------------------------------------------------------------------------------
 
-@wrong("pair_input", "There is a second [CLS]")
-def pi_two_cls(a, b):
-    a, b = (["[CLS]"] + text + ["[SEP]"] for text in (a, b))
-    return a + b, len(a) * [0] + len(b) * [1]
-
-
 @wrong("pair_input", "segments is [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]; expected [0, 0, 0, 0, 0, 0, 1,")
 def pi_zeros(a, b):
     pieces = ["[CLS]", *a, "[SEP]", *b, "[SEP]"]
@@ -131,19 +125,6 @@ def sw_lower_case(word, vocab):
 def sw_recursion(word, vocab, mark=""):
     end = next((end for end in range(len(word), 0, -1) if mark + word[:end] in vocab), 0)
     return [mark + word[:end], *sw_recursion(word[end:], vocab, "##")]
-
-
-@wrong("split_word", "The word was cut in another way when the longest piece led nowhere")
-def sw_backtracking(word, vocab):
-    def cut(start):
-        if start == len(word):
-            return []
-        for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
-            if piece in vocab and (rest := cut(end)) is not None:
-                return [piece] + rest
-        return None
-    return cut(0) or ["[UNK]"]
 
 
 @wrong("split_word", "`vocab` was changed")
@@ -255,12 +236,6 @@ def mt_one_lot_for_all(ids, can_mask, mask_id, vocab_size, generator, share=0.15
     return torch.where(asked, new, ids), torch.where(asked, ids, -100)
 
 
-@wrong("mask_tokens", "targets is (64, 96, 1); expected (B, T) = (64, 96)")
-def mt_wrong_shape(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
-    asked = (uniform(ids, generator) < share) & can_mask
-    return replaced(ids, asked, mask_id, vocab_size, generator), torch.where(asked, ids, -100).unsqueeze(-1)
-
-
 @right("mask_tokens")
 def mt_bernoulli(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     asked = torch.bernoulli(can_mask * share, generator=generator).bool()
@@ -369,20 +344,10 @@ def test_right_masking_is_not_rejected_by_chance():
 
 # --- mean_pool -----------------------------------------------------------------------------------------------
 
-@wrong("mean_pool", "when a text has no pieces.\nNaN")
-def mp_nan(states, mask):
-    return torch.einsum("btd,bt->bd", states, mask.float()) / mask.sum(1, keepdim=True)
-
-
 @wrong("mean_pool", "is not finite. Look for 0/0, log 0 or infinity")
 def mp_repaired_too_late(states, mask):
     mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     return mean.nan_to_num()
-
-
-@wrong("mean_pool", "Padding may stand in front")
-def mp_slices(states, mask):
-    return torch.stack([row[:max(n, 1)].mean(0) for row, n in zip(states, mask.sum(1).tolist(), strict=True)])
 
 
 @wrong("mean_pool", "wrong with one text (B = 1).\nWrong shape")
@@ -449,31 +414,12 @@ def test_span_f1_is_what_the_courses_metric_is():
     assert len(scores) > 4
 
 
-@wrong("span_f1", "A word counts as often as it stands in both")
-def sf_each_word(prediction, truth):
-    p, t = normalised(prediction), normalised(truth)
-    return f1_of(p, t, sum(word in t for word in p))
-
-
-@wrong("span_f1", "Letters are compared")
-def sf_letters(prediction, truth):
-    p, t = (" ".join(normalised(text)) for text in (prediction, truth))
-    return f1_of(p, t, (Counter(p) & Counter(t)).total())
-
-
 @wrong("span_f1", "Why: 0 is divided by 0")
 def sf_zero_by_zero(prediction, truth):
     p, t = normalised(prediction), normalised(truth)
     shared = sum((Counter(p) & Counter(t)).values())
     precision, recall = shared / len(p), shared / len(t)
     return 2 * precision * recall / (precision + recall)
-
-
-@wrong("span_f1", "Articles are cut out of other words, too")
-def sf_articles_everywhere(prediction, truth):
-    p, t = (re.sub("(the|an|a)", "", "".join(c for c in text.lower() if c.isalnum() or c == " ")).split()
-            for text in (prediction, truth))
-    return f1_of(p, t, (Counter(p) & Counter(t)).total())
 
 
 @wrong("span_f1", "with years and accents")
@@ -515,35 +461,11 @@ def sf_loop(prediction, truth):
 
 # --- best_span -----------------------------------------------------------------------------------------------
 
-def spans(is_passage, allowed):
-    places = range(len(is_passage))
-    return [(i, j) for i in places for j in places if allowed(i, j)]
-
-
 @wrong("best_span", "The two are put in order afterwards")
 def bs_sorted(start, end, is_passage, max_len):
     inside = is_passage.nonzero().flatten().tolist()
     first, last = (max(inside, key=lambda place: logits[place]) for logits in (start, end))
     return (first, last) if first < last else (last, first)
-
-
-@wrong("best_span", "last stands before first")
-def bs_any_order(start, end, is_passage, max_len):
-    pairs = spans(is_passage, lambda i, j: abs(j - i) < max_len and is_passage[i] and is_passage[j])
-    return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]])
-
-
-@wrong("best_span", "First the best start is chosen")
-def bs_greedy(start, end, is_passage, max_len):
-    first = max(range(len(start)), key=lambda i: start[i] if is_passage[i] else -math.inf)
-    last = max(range(first, min(first + max_len, len(end))), key=lambda j: end[j] if is_passage[j] else -math.inf)
-    return first, last
-
-
-@wrong("best_span", "when all logits are negative.\nWrong value")
-def bs_zeroed(start, end, is_passage, max_len):
-    scores = (start[:, None] + end) * is_passage[:, None] * is_passage
-    return divmod(scores.triu().tril(max_len - 1).argmax().item(), len(end))
 
 
 @wrong("best_span", "when all logits are negative")
@@ -602,26 +524,10 @@ def test_a_loop_over_logits_is_judged_without_torchs_warning():
 
 # --- scalar_mix ----------------------------------------------------------------------------------------------
 
-@wrong("scalar_mix", "The softmax is over the states")
-def sm_softmax_of_states(states, s, gamma):
-    return gamma * (states.softmax(1) * s[:, None, None]).sum(1)
-
-
 @wrong("scalar_mix", "axis of one number")
 def sm_softmax_over_nothing(states, s, gamma):
     weights = s.view(-1, 1, 1).softmax(-1)
     return gamma * (weights * states).sum(1)
-
-
-@wrong("scalar_mix", "The batch was summed, not the layers")
-def sm_batch(states, s, gamma):
-    return gamma * torch.einsum("bltd,l->ltd", states, s.softmax(0))
-
-
-@wrong("scalar_mix", "exp(s) is infinite for large s")
-def sm_overflow(states, s, gamma):
-    weights = torch.exp(s) / torch.exp(s).sum()
-    return gamma * torch.einsum("l,bltd->btd", weights, states)
 
 
 @wrong("scalar_mix", "Why: The weights do not line up with the layers")

@@ -503,6 +503,7 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
     (LAYER_AXIS, *NO_VIEW, *BY_STATES),
     (LAYER_AXIS, *NO_VIEW, "weights * states", "weights @ states"),
     (LAYER_AXIS, "view(-1, 1, 1)", "view(-1, 1)"),
+    (LAYER_AXIS, "view(-1, 1, 1)", "view(-1, 1)", *BY_STATES),
     ("exp(s) is infinite for large s. torch.softmax subtracts the largest first: s.softmax(0).",
      SOFTMAX, "(s.exp() / s.exp().sum())"),
 ))
