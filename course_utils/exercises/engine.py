@@ -162,7 +162,7 @@ def edited(function: Callable, *edits: str) -> Callable:
         if text.count(old) != 1:
             raise ValueError(f"{function.__name__}: {old!r} occurs {text.count(old)} times; expected once in\n{text}")
         text = text.replace(old, new)
-    names = dict(function.__globals__)
+    names = dict(inspect.unwrap(function).__globals__)
     exec(compile(text, f"<{function.__name__}, edited>", "exec"), names)
     return names[function.__name__]
 
