@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root
+from .course import CourseError, course_root, replace_file
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -277,19 +277,21 @@ def _failure(path: Path, problem) -> str:
 
 
 def _slides(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import find, read, replace_file
+    from .publish.notebooks import find, read
     from .publish.slides import deck
 
     (path,) = find(arguments.notebook, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
-    replace_file(target, deck(read(path), path.parent))
+    html = deck(read(path), path.parent)
+    with replace_file(target) as file:
+        file.write(html)
     print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
     return EXIT_OK
 
 
 def _page(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.exporting import heading
-    from .publish.notebooks import find, read, replace_file
+    from .publish.notebooks import find, read
     from .publish.pages import page
 
     if arguments.out.exists() and not arguments.out.is_dir():
@@ -307,7 +309,9 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
     for path in paths:
         place = course.index(path) if path in course else -2
         target = arguments.out / f"{path.stem}.html"
-        replace_file(target, page(read(path), path.parent, before=link(place - 1), after=link(place + 1)))
+        html = page(read(path), path.parent, before=link(place - 1), after=link(place + 1))
+        with replace_file(target) as file:
+            file.write(html)
         print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
     return EXIT_OK
 

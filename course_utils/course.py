@@ -1,6 +1,10 @@
-"""The course's folder, and the errors that a user can mend. It needs the standard library only."""
+"""The course's folder and files, and the errors that a user can mend. It needs the standard library only."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 
 class CourseError(Exception):
@@ -17,3 +21,24 @@ def course_root() -> Path:
         if (root / "notebooks").is_dir():
             return root
     raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
+
+
+@contextmanager
+def replace_file(path: Path, mode: str = "w") -> Iterator[IO]:
+    """Write a file in one step: it is either the old one or the new one, never half of it.
+
+    Args:
+        path: the file; its folder is made where it is missing.
+        mode: ``"w"`` for text (UTF-8, lines end as on Linux), ``"wb"`` for bytes.
+
+    Returns:
+        For ``with``: an open file beside `path`, which takes its place if nothing is raised and is removed else.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")          # two processes may write the same file
+    try:
+        with part.open(mode, **({} if "b" in mode else {"encoding": "utf-8", "newline": "\n"})) as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

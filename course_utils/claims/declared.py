@@ -5,12 +5,12 @@
 
 import ast
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..course import replace_file
 from . import condition
 
 FILE = Path(__file__).parent / "conditions.json"
@@ -109,8 +109,7 @@ def changes(was: Mapping[str, Terms], now: Mapping[str, Terms]) -> list[str]:
 def accept(now: Mapping[str, Terms]) -> list[str]:
     """Write ``conditions.json`` anew, in one step; returns what changed."""
     changed = changes(kept() if FILE.is_file() else {}, now)
-    part = FILE.with_name(f".{FILE.name}.part")
     rows = {id: asdict(now[id]) for id in sorted(now)}
-    part.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, FILE)
+    with replace_file(FILE) as file:
+        file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return changed

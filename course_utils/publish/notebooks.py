@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import CourseError
+from ..course import CourseError, replace_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -102,18 +102,8 @@ def read(path: Path) -> NotebookNode:
 
 def write(notebook: NotebookNode, path: Path) -> None:
     """Write a notebook in one step: the file is either the old one or the new one, never half of it."""
-    replace_file(path, nbformat.writes(notebook) + "\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write text to a file in one step, and make its folder where it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replace_file(path) as file:
+        file.write(nbformat.writes(notebook) + "\n")
 
 
 def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,
