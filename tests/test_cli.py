@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from synthetic import lesson
 
 from course_utils import bert, cli, doctor
-from course_utils.course import course_root
+from course_utils.course import KEEP_GOING, course_root
 from course_utils.publish.handouts import handout
 from course_utils.publish.notebooks import METADATA, find, read, tidy, write
 
@@ -98,6 +98,18 @@ def test_a_failing_notebook_stays_as_it_was(course, capsys):
     assert "TypeError" in said.err
     assert "\x1b[" not in said.err
     assert "01_works.ipynb" in said.out, "the others are executed all the same"
+
+
+def test_a_claim_that_surprises_fails_whatever_the_shell_says(course, capsys, monkeypatch):
+    """Only `course claims --seeds` goes on; a variable left over in a shell must not write a broken claim."""
+    monkeypatch.setenv(KEEP_GOING, "1")
+    path = course / "notebooks" / "02_fails.ipynb"
+    claim = "claim('02.x', 'It holds.', 'A 2015', '1', {'a': 2.0}, '\"a\" > 3')"
+    nbformat.write(new_notebook(cells=[code(f"from course_utils.claims import claim\n{claim}")]), path)
+    before = path.read_bytes()
+    assert run(course, "run", "02") == cli.EXIT_FAILED
+    assert "02.x does not hold" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def test_a_dying_kernel_is_reported(course, capsys):
@@ -205,7 +217,7 @@ def test_what_the_system_refuses_is_said_in_words(course, capsys, monkeypatch, p
     def refuse(*_, **__):
         raise problem
 
-    monkeypatch.setattr(cli.Path, "write_text", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     assert run(course, "slides", "03") == cli.EXIT_FAILED
     error = capsys.readouterr().err
     assert error.startswith("course: ")

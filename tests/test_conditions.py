@@ -10,7 +10,7 @@ import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
 from course_utils.claims.declared import Terms, accept, changes, kept, terms
-from course_utils.course import course_root
+from course_utils.course import KEEP_GOING, course_root
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
 
@@ -118,7 +118,7 @@ def write(path, cells, monkeypatch, run=None):
         outputs = []
         monkeypatch.setattr(card, "display", lambda shown, outputs=outputs: outputs.append(
             {"output_type": "display_data", "metadata": {}, "data": shown._repr_mimebundle_()}))
-        monkeypatch.setenv(card.KEEP_GOING, "1")
+        monkeypatch.setenv(KEEP_GOING, "1")
         exec(executed, {"claim": claim, "one": 1.0})
         book["cells"].append({"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": outputs})
     path.write_text(json.dumps(book), encoding="utf-8")

@@ -22,8 +22,13 @@ def test_a_file_is_replaced_in_one_step(tmp_path, mode, old, new):
 def test_what_is_not_finished_leaves_the_old_file_and_no_rest(tmp_path, problem):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(problem), replace_file(path) as file:
-        file.write("half")
-        raise problem
+
+    def write():
+        with replace_file(path) as file:
+            file.write("half")
+            raise problem
+
+    with pytest.raises(problem):
+        write()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -9,13 +9,13 @@ from html import escape
 
 from IPython.display import display
 
+from ..course import KEEP_GOING
 from ..widgets.colours import BAD, GOOD, MUTED
 from . import condition, seeds
 from .stored import Stored
 
 MIME = "application/vnd.attention-course.claim+json"
 KINDS = ("experiment", "identity")
-KEEP_GOING = "COURSE_KEEP_GOING"          # environment: a claim that surprises shows its card and does not raise
 _BARE = "margin:0;padding:0;float:none;width:auto"          # of a list in a card, against the styles of pages
 
 
