@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
-from course_utils.claims.declared import Terms, accept, changes, kept, terms
+from course_utils.claims.condition import Terms
+from course_utils.claims.declared import accept, changes, kept, terms
 from course_utils.course import KEEP_GOING, course_root
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
@@ -21,15 +22,16 @@ def sources(path: Path) -> dict[str, Terms]:
 
 def saved(path: Path, accepted: dict[str, Terms]) -> list[str]:
     """How the claims that a notebook shows differ from those it declares and from what was accepted."""
-    rows = collect([path])
-    found = {row["id"]: Terms(row["condition"], row["kind"], row["rival"], row["expected"]) for row in rows}
-    problems = changes({id: accepted[id] for id in sources(path) if id in accepted}, found)
-    for one in map(card.Claim.from_record, rows):
-        wanted = accepted[one.id].condition if one.id in accepted else one.condition
+    shown = [card.Claim.from_record(row) for row in collect([path])]
+    problems = changes({id: accepted[id] for id in sources(path) if id in accepted},
+                       {one.id: one.terms for one in shown})
+    for one in shown:
+        wanted = accepted.get(one.id, one.terms).condition
         if not condition.labels_of(wanted) <= one.measured.keys():
             problems.append(f"{one.id} has not measured all that {wanted} compares")
-        elif condition.holds(wanted, one.measured) != one.expected:
-            problems.append(f"{one.id}: {wanted} is {not one.expected} of {one.measured}; {one.expected} is expected")
+        elif condition.holds(wanted, one.measured) != one.terms.expected:
+            problems.append(f"{one.id}: {wanted} is {not one.terms.expected} of {one.measured}; "
+                            f"{one.terms.expected} is expected")
     return problems
 
 
@@ -194,6 +196,9 @@ def test_a_card_from_before_the_record_is_seen(lesson):
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds=True", "the condition is True"),
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds=best", "write id, holds, kind, rival and expected out"),
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds='1 < 2'", "compares nothing that was measured"),
+    ("rival=", 'kind="fact", rival=', "claim 02.a: kind 'fact'; expected 'experiment', or 'identity'"),
+    ("rival=", "expected=1, rival=", "claim 02.a: expected is 1, a int; expected True or False"),
+    ('rival="the same steps"', "rival=None", "claim 02.a: rival is None, a NoneType; expected text"),
     ('"02.a"', '"02.b"', "claim 02.b is declared twice"),
 ])
 def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
