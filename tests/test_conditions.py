@@ -1,8 +1,10 @@
 """What the notebooks claim is what was accepted: sources and outputs are held against conditions.json."""
 
 import ast
+import builtins
 import json
 import re
+from collections.abc import Iterator, Set
 from dataclasses import asdict
 from pathlib import Path
 
@@ -68,24 +70,75 @@ def test_cards_say_what_is_on_record(path):
 
 def written_out(path: Path) -> list[str]:
     """What can be seen in a claim's source alone: labels that are not there, numbers that were typed in."""
-    problems = []
+    constants, problems = named_constants(path), []
     for one in declared.declared(path):
-        source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][one.cell - 1]["source"])
-        call = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
-                    and getattr(node.func, "id", "") == "claim" and ast.literal_eval(node.args[0]) == one.id)
-        measured = next(word.value for word in call.keywords if word.arg == "measured")
-        dicts = [node for node in ast.walk(measured) if isinstance(node, ast.Dict)]
-        pairs = [(key.value, value) for node in dicts for key, value in zip(node.keys, node.values, strict=True)
-                 if isinstance(key, ast.Constant)]
-        named = condition.labels_of(one.terms.condition)
-        computed = any(isinstance(node, ast.DictComp) for node in ast.walk(measured))
-        if not computed and (missing := named - {label for label, _ in pairs}):
-            problems.append(f"{one.id} compares {missing}, which is not measured")
-        for label, value in pairs:
-            number = value.elts[0] if isinstance(value, ast.Tuple) else value
-            if label in named and isinstance(number, ast.Constant):
-                problems.append(f"{one.id} compares {label!r}, which is {number.value!r} in the source")
+        try:
+            rows = list(entries(one.measured, constants))
+        except ValueError as problem:
+            problems.append(f"{one.id}: {problem}")
+            continue
+        for label in sorted(condition.labels_of(one.terms.condition)):
+            found = ([row for row in rows if row[0] == re.escape(label)]
+                     or [row for row in rows if re.fullmatch(row[0], label)])
+            numbers = [(value.elts[0] if isinstance(value, ast.Tuple) else value, known) for _, value, known in found]
+            what = [f"{ast.unparse(number)} in the source" for number, known in numbers if typed_in(number, known)]
+            problems += [f"{one.id} compares {label!r}, which is {words}"
+                         for words in (what if found else ["not measured"])]
     return problems
+
+
+def entries(node: ast.expr, constants: Set[str]) -> Iterator[tuple[str, ast.expr, Set[str]]]:
+    """Of a dict's source: a pattern for each label, the source of its value, and the names that stand for constants."""
+    match node:
+        case ast.Dict():
+            for key, value in zip(node.keys, node.values, strict=True):
+                yield from [(pattern(key), value, constants)] if key else entries(value, constants)
+        case ast.DictComp():
+            for loop in node.generators:
+                targets = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+                constants = constants | targets if typed_in(loop.iter, constants) else constants - targets
+            yield pattern(node.key), node.value, constants
+        case ast.BinOp(op=ast.BitOr()):
+            yield from entries(node.left, constants)
+            yield from entries(node.right, constants)
+        case _:
+            raise ValueError(f"measured is {ast.unparse(node)} in the source; write it out as a dict, a comprehension "
+                             "of one, or such joined by |, so that what it compares can be seen.")
+
+
+def pattern(key: ast.expr) -> str:
+    """A pattern for the labels that a key's source gives."""
+    parts = key.values if isinstance(key, ast.JoinedStr) else [key]
+    return "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*" for part in parts)
+
+
+def typed_in(node: ast.expr, constants: Set[str]) -> bool:
+    """Whether a value is made of numbers in the source alone."""
+    return all(part.id in constants or hasattr(builtins, part.id) for part in ast.walk(node)
+               if isinstance(part, ast.Name))
+
+
+def named_constants(path: Path) -> set[str]:
+    """The names that a notebook gives to numbers typed in, and to nothing else; what can be filled later is none."""
+    code = [re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
+            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    nodes = [node for source in code for node in ast.walk(ast.parse(source))]
+    values: dict[str, list[ast.expr | None]] = {}
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        names = [part for target in targets for part in ast.walk(target)
+                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        fills = names and any(isinstance(part, ast.List | ast.Set | ast.Dict) for part in ast.walk(node.value))
+        for name in names:
+            name.told = True
+            values.setdefault(name.id, []).append(None if fills else node.value)
+    others = {node.id for node in nodes
+              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not hasattr(node, "told")}
+    found: set[str] = set()
+    while more := {name for name, given in values.items() if name not in found | others
+                   and all(value is not None and typed_in(value, found) for value in given)}:
+        found |= more
+    return found
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -210,11 +263,39 @@ def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
 @pytest.mark.parametrize(("old", "new", "says"), [
     ("93.5 * one", "93.5", "02.a compares 'with', which is 93.5 in the source"),
     ("93.5 * one", '(93.5, "{:.0f}")', "02.a compares 'with', which is 93.5 in the source"),
-    ('"without": 12.5 * one', '"other": 12.5 * one', "02.a compares {'without'}, which is not measured"),
+    ('"without": 12.5 * one', '"other": 12.5 * one', "02.a compares 'without', which is not measured"),
 ])
 def test_a_number_that_was_typed_in_is_seen(lesson, old, new, says):
     edit(lesson, "a", old, new)
     assert written_out(lesson) == [says]
+
+
+MEASURED = '{"with": 93.5 * one, "without": 12.5 * one}'
+
+
+@pytest.mark.parametrize(("measured", "before", "says"), [
+    ('{"with": BEST, "without": 12.5 * one}', "BEST = 93.5", ["02.a compares 'with', which is BEST in the source"]),
+    ('{"with": (A + B, "{:.1f}"), "without": 12.5 * one}', "A = 90\nB = A / 9",
+     ["02.a compares 'with', which is A + B in the source"]),
+    ('{name: {"with": 93.5, "without": 12.5}[name] for name in ("with", "without")}', "",
+     [f"02.a compares {name!r}, which is {{'with': 93.5, 'without': 12.5}}[name] in the source"
+      for name in ("with", "without")]),
+    ('{"with": 93.5 * one} | {f"with{end}": x for end, x in [("out", 12.5)]}', "",
+     ["02.a compares 'without', which is x in the source"]),
+    ('{**{"with": 93.5}, "without": 12.5 * one}', "", ["02.a compares 'with', which is 93.5 in the source"]),
+    ('{f"wiht{end}": x * one for end, x in [("", 93.5), ("out", 12.5)]}', "",
+     ["02.a compares 'with', which is not measured", "02.a compares 'without', which is not measured"]),
+    ("rows", f"rows = {MEASURED}", ["02.a: measured is rows in the source; write it out as a dict, a comprehension of "
+                                    "one, or such joined by |, so that what it compares can be seen."]),
+    ('{"with": best, "without": 12.5 * one}', "best = 93.5\nbest = best * one", []),
+    ('{"with": row["best"], "without": 12.5 * one}', "row = {}\nrow['best'] = 93.5 * one", []),
+    ('{f"with{end}": x * one for end, x in [("", 93.5), ("out", 12.5)]}', "", []),
+    ('{f"with{end}": BEST for end, BEST in zip(("", "out"), {"with": one}.items())}', "BEST = 93.5", []),
+])
+def test_constants_comprehensions_and_unions_are_looked_through(lesson, measured, before, says):
+    edit(lesson, "a", MEASURED, measured)
+    edit(lesson, "a", 'claim("02.a"', f'{before}\nclaim("02.a"')
+    assert written_out(lesson) == says
 
 
 def test_the_file_is_readable_and_in_order():

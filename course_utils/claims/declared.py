@@ -30,6 +30,8 @@ class Declared:
     """Number of its cell, counted from 1, text cells included."""
     stored: bool
     """Whether its numbers come from a stored measurement."""
+    measured: ast.expr | None
+    """The source of what it measures."""
 
 
 def declared(path: Path) -> list[Declared]:
@@ -58,7 +60,7 @@ def _declared(call: ast.Call, path: Path, cell: int) -> Declared:
         raise ValueError(f"{path.name}, cell {cell}: {ast.unparse(call)[:60]} …: write id, holds, kind, rival and "
                          "expected out as text and True or False; they are compared with conditions.json.") from None
     try:
-        return Declared(id, Terms(holds, **written), path, cell, "stored" in given)
+        return Declared(id, Terms(holds, **written), path, cell, "stored" in given, given.get("measured"))
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path.name}, cell {cell}, claim {id}: {problem}") from None
 
