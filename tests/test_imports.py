@@ -15,7 +15,7 @@ PACKAGE = Path(course_utils.__file__).parent
 ALLOWED = {
     "__init__": {"course", "plotting"},
     "attention": set(),
-    "bert": {"attention", "data.download", "data.wordpiece", "transformer"},
+    "bert": {"attention", "data.download", "data.text", "data.wordpiece", "transformer"},
     "claims": {"course", "publish", "widgets.colours"},
     "cli": {"claims", "course", "doctor", "publish"},
     "course": set(),
@@ -24,7 +24,7 @@ ALLOWED = {
     "doctor": {"bert"},
     "efficient": {"attention"},
     "exercises": {"attention", "data.text", "metrics", "plotting"},
-    "language_models": {"attention", "efficient", "transformer"},
+    "language_models": {"attention", "data.text", "efficient", "transformer"},
     "measuring": set(),
     "metrics": {"attention", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
