@@ -639,13 +639,13 @@ def _sampled(loss):
     return lambda h, t, w, c: loss(*_candidate_scores(h, t, w, c))
 
 
-def _own(table: Tensor, labels: Tensor) -> Tensor:
+def _of_labels(table: Tensor, labels: Tensor) -> Tensor:
     return table.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
 def _against_others(scores, labels):
-    own = F.one_hot(labels, scores.size(1)).bool()
-    return (scores.masked_fill(own, -torch.inf).logsumexp(1) - _own(scores, labels)).mean()
+    labelled = F.one_hot(labels, scores.size(1)).bool()
+    return (scores.masked_fill(labelled, -torch.inf).logsumexp(1) - _of_labels(scores, labels)).mean()
 
 
 def _binary(scores, labels, reduce):
@@ -684,22 +684,22 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, torch.mean))),
     (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, torch.sum))),
     (SIGMOIDS, _sampled(lambda s, t: _binary(s, t, lambda each: each.sum(1).mean()))),
-    (SIGMOIDS, _sampled(lambda s, t: -F.logsigmoid(_own(s, t)).mean())),
-    (OVERFLOW, _sampled(lambda s, t: -(_own(s.exp(), t) / s.exp().sum(1)).log().mean())),
-    (OVERFLOW, _sampled(lambda s, t: (s.exp().sum(1).log() - _own(s, t)).mean())),
-    (OVERFLOW, _sampled(lambda s, t: -_own(s.softmax(1).log(), t).mean())),
+    (SIGMOIDS, _sampled(lambda s, t: -F.logsigmoid(_of_labels(s, t)).mean())),
+    (OVERFLOW, _sampled(lambda s, t: -(_of_labels(s.exp(), t) / s.exp().sum(1)).log().mean())),
+    (OVERFLOW, _sampled(lambda s, t: (s.exp().sum(1).log() - _of_labels(s, t)).mean())),
+    (OVERFLOW, _sampled(lambda s, t: -_of_labels(s.softmax(1).log(), t).mean())),
     ("The minus sign is missing: this loss would be smallest for the worst model.",
      _sampled(lambda s, t: -F.cross_entropy(s, t))),
     ("The logarithm is missing: cross-entropy is -log of the target's probability.",
-     _sampled(lambda s, t: -_own(s.softmax(1), t).mean())),
+     _sampled(lambda s, t: -_of_labels(s.softmax(1), t).mean())),
     ("This is the targets' mean probability. Cross-entropy is the mean of its -log.",
-     _sampled(lambda s, t: _own(s.softmax(1), t).mean())),
+     _sampled(lambda s, t: _of_labels(s.softmax(1), t).mean())),
     ("The softmax is missing: these are the targets' scores alone (nll_loss takes log-probabilities). Nobody competes.",
-     _sampled(lambda s, t: -_own(s, t).mean())),
+     _sampled(lambda s, t: -_of_labels(s, t).mean())),
     ("The softmax runs twice. cross_entropy contains one: give it the scores.",
      _sampled(lambda s, t: F.cross_entropy(s.softmax(1), t))),
     ("The softmax runs over the batch. The candidates compete, dim=1.",
-     _sampled(lambda s, t: -_own(s.log_softmax(0), t).mean())),
+     _sampled(lambda s, t: -_of_labels(s.log_softmax(0), t).mean())),
     ("The target itself is missing below the fraction. It is one of the candidates.", _sampled(_against_others)),
     ("Words that are no candidates get the score 0, and exp(0) is 1: they still compete.",
      lambda h, t, w, c: F.cross_entropy((h @ w.T) * F.one_hot(c, len(w)).sum(0), t)),
