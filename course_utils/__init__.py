@@ -3,8 +3,6 @@
 import os
 import random
 
-from .course import seed_asked_for
-
 __version__ = "0.1.0"
 
 
@@ -27,6 +25,7 @@ def setup(seed: int = 0) -> int:
     import numpy as np
     import torch
 
+    from .course import seed_asked_for
     from .plotting import use_course_style
 
     asked = seed_asked_for()
