@@ -25,14 +25,11 @@ def setup(seed: int = 0) -> int:
     import numpy as np
     import torch
 
+    from .course import seed_asked_for
     from .plotting import use_course_style
 
-    given = os.environ.get("COURSE_SEED", "").strip()
-    if given:
-        try:
-            seed = int(given)
-        except ValueError:
-            raise ValueError(f"COURSE_SEED is {given!r}; expected a whole number such as 1.") from None
+    asked = seed_asked_for()
+    seed = seed if asked is None else asked
     os.environ.setdefault("ACCELERATE_USE_CPU", "true")
     random.seed(seed % 2**32)                               # it takes -1 for 1
     np.random.seed(seed % 2**32)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from .attention import at_least
 from .data.download import check
+from .data.text import Embedding
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer
 
@@ -92,9 +93,9 @@ class Bert(nn.Module):
             raise ValueError("config has pre_norm=True, but BERT norms after each sum; "
                              "give dataclasses.replace(config, pre_norm=False), or start from bert.BASE.")
         self.config = config
-        self.token_embed = nn.Embedding(vocab_size, config.d_model)
+        self.token_embed = Embedding(vocab_size, config.d_model)
         self.position_embed = nn.Embedding(config.max_len, config.d_model)
-        self.segment_embed = nn.Embedding(n_segments, config.d_model)
+        self.segment_embed = Embedding(n_segments, config.d_model)
         self.norm, self.dropout = nn.LayerNorm(config.d_model, config.norm_eps), nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None

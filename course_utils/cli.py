@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root
+from .course import CourseError, course_root, replace_file, seed_asked_for
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     claims.add_argument("--seeds", nargs="+", type=int, metavar="N", help="try the claims at these seeds")
     claims.add_argument("--jobs", type=int, default=1, metavar="N", help="notebooks executed at once (default: 1)")
     claims.add_argument("--accept", action="store_true",
-                        help="write the conditions that the notebooks declare to course_utils/claims/conditions.json")
+                        help="write the conditions that all notebooks declare to course_utils/claims/conditions.json")
 
     command(
         "doctor",
@@ -215,17 +215,6 @@ def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
     notary.store.close()
 
 
-def _seed(given: int | None) -> int | None:
-    """The seed to execute with: the option's, else COURSE_SEED's, else None."""
-    variable = os.environ.get("COURSE_SEED", "").strip()
-    if given is not None or not variable:
-        return given
-    try:
-        return int(variable)
-    except ValueError:
-        raise CourseError(f"COURSE_SEED is {variable!r}; expected a whole number such as 1.") from None
-
-
 def _paths(names: list[str], root: Path) -> list[Path]:
     """The named notebooks, each once; without a name every numbered one."""
     from .publish.notebooks import find
@@ -238,7 +227,10 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
 
     paths = _paths(arguments.notebooks, root)
     paths.sort(key=lambda path: path.name.startswith("00"))     # last: its ledger reads the others as they are saved
-    seed = _seed(arguments.seed)
+    try:
+        seed = seed_asked_for() if arguments.seed is None else arguments.seed
+    except ValueError as problem:
+        raise CourseError(str(problem)) from None
     failed = 0
     for path in paths:
         if not sys.stdout.isatty():
@@ -277,19 +269,21 @@ def _failure(path: Path, problem) -> str:
 
 
 def _slides(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import find, read, replace_file
+    from .publish.notebooks import find, read
     from .publish.slides import deck
 
     (path,) = find(arguments.notebook, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
-    replace_file(target, deck(read(path), path.parent))
+    html = deck(read(path), path.parent)
+    with replace_file(target) as file:
+        file.write(html)
     print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
     return EXIT_OK
 
 
 def _page(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.exporting import heading
-    from .publish.notebooks import find, read, replace_file
+    from .publish.notebooks import find, read
     from .publish.pages import page
 
     if arguments.out.exists() and not arguments.out.is_dir():
@@ -307,7 +301,9 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
     for path in paths:
         place = course.index(path) if path in course else -2
         target = arguments.out / f"{path.stem}.html"
-        replace_file(target, page(read(path), path.parent, before=link(place - 1), after=link(place + 1)))
+        html = page(read(path), path.parent, before=link(place - 1), after=link(place + 1))
+        with replace_file(target) as file:
+            file.write(html)
         print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
     return EXIT_OK
 
@@ -329,6 +325,9 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
 
 def _claims(arguments: argparse.Namespace, root: Path) -> int:
     from .claims import declared, seeds
+    if arguments.accept and (arguments.names or arguments.seeds):
+        raise CourseError("--accept writes the conditions of all claims and tries none; it takes no names and no "
+                          "--seeds. Type: course claims --accept")
     if arguments.jobs < 1:
         raise CourseError(f"--jobs {arguments.jobs}; expected 1 or more.")
     try:

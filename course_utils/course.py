@@ -1,6 +1,13 @@
-"""The course's folder, and the errors that a user can mend. It needs the standard library only."""
+"""The course's folder, files and environment, and errors that a user can mend. Only the standard library is needed."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+SEED = "COURSE_SEED"                # environment: the seed that notebooks take in place of their own
+KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows its card and does not raise
 
 
 class CourseError(Exception):
@@ -17,3 +24,37 @@ def course_root() -> Path:
         if (root / "notebooks").is_dir():
             return root
     raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
+
+
+def seed_asked_for() -> int | None:
+    """The seed in the environment variable ``COURSE_SEED``; None if it is not set or empty.
+
+    Raises:
+        ValueError: if it is something else than a whole number.
+    """
+    given = os.environ.get(SEED, "").strip()
+    try:
+        return int(given) if given else None
+    except ValueError:
+        raise ValueError(f"{SEED} is {given!r}; expected a whole number such as 1.") from None
+
+
+@contextmanager
+def replace_file(path: Path, mode: str = "w") -> Iterator[IO]:
+    """Write a file in one step: it is either the old one or the new one, never half of it.
+
+    Args:
+        path: the file; its folder is made where it is missing.
+        mode: ``"w"`` for text (UTF-8, lines end as on Linux), ``"wb"`` for bytes.
+
+    Returns:
+        For ``with``: an open file beside `path`, which takes its place if nothing is raised and is removed else.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")          # two processes may write the same file
+    try:
+        with part.open(mode, **({} if "b" in mode else {"encoding": "utf-8", "newline": "\n"})) as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -416,6 +416,6 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
             rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]
-            own = matrix[..., :len(rows), :len(columns)].clone()      # not the whole batch's memory
-            records[i] = AttentionRecord(own, rows, columns, getattr(pairs[i], "links", ()))
+            alone = matrix[..., :len(rows), :len(columns)].clone()      # not the whole batch's memory
+            records[i] = AttentionRecord(alone, rows, columns, getattr(pairs[i], "links", ()))
     return [records[i] for i in range(len(pairs))]

@@ -1,7 +1,11 @@
-"""What ``course doctor`` looks at: one finding a line, with what to type when something is wrong."""
+"""What ``course doctor`` looks at: one finding a line, with what to type when something is wrong.
+
+Only the standard library is imported at the top: the doctor speaks, too, when packages are missing.
+"""
 
 import os
 import platform
+import re
 import shutil
 import sys
 import tomllib
@@ -9,11 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 MEMORY_NEEDED = 2e9  # bytes: a notebook takes up to 1.5 GB, JupyterLab and a browser tab the rest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -52,9 +51,10 @@ def examine(root: Path) -> Iterator[Finding]:
 
 
 def read_lock(path: Path) -> dict[str, str]:
-    """The pins of a constraints file, as {normalised package name: version}."""
+    """The pins of a constraints file, as {package name in lower case with hyphens: version}."""
     lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
-    return {canonicalize_name(name): pin for name, _, pin in (line.partition("==") for line in lines if line)}
+    pins = (line.split("==") for line in lines if line)
+    return {re.sub(r"[-_.]+", "-", name).lower(): pin for name, pin in pins}
 
 
 def read_project(root: Path) -> dict:
@@ -62,11 +62,10 @@ def read_project(root: Path) -> dict:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def requirements(root: Path, extra: str = "") -> list[Requirement]:
-    """The direct dependencies in ``pyproject.toml``, or those of one extra."""
+def requirements(root: Path, extra: str = "") -> list[str]:
+    """The direct dependencies in ``pyproject.toml``, or those of one extra, such as ``"numpy>=2,<3"``."""
     project = read_project(root)
-    lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    return [Requirement(line) for line in lines]
+    return project["optional-dependencies"][extra] if extra else project["dependencies"]
 
 
 def install(*extras: str) -> str:
@@ -77,7 +76,8 @@ def install(*extras: str) -> str:
 
 def _python(root: Path) -> Finding:
     found, wanted = platform.python_version(), read_project(root)["requires-python"]
-    fits = SpecifierSet(wanted).contains(found, prereleases=True)
+    first, end = (tuple(map(int, bound.split("."))) for bound in wanted.removeprefix(">=").split(",<"))
+    fits = first <= tuple(map(int, found.split(".")[:2])) < end
     mend = "" if fits else f"install a Python {wanted} and make the environment again, as README.md says"
     return Finding("Python", f"{found} (the course needs {wanted})", mend)
 
@@ -99,7 +99,7 @@ def _packages(root: Path) -> Iterator[Finding]:
     other = [
         f"{name} {found} (lock: {pins[name]})"
         for name, found in installed.items()
-        if Version(found).public != Version(pins[name]).public  # 2.13.0+cpu is 2.13.0
+        if found.partition("+")[0] != pins[name]  # 2.13.0+cpu is 2.13.0
     ]
     absent = {extra: _absent(requirements(root, extra)) for extra in EXTRAS}
     wrong = ", ".join([*(f"{name} is missing" for name in _absent(requirements(root))), *other])
@@ -111,8 +111,8 @@ def _packages(root: Path) -> Iterator[Finding]:
             yield Finding(f"packages of the extra {extra}", saw, install(extra), needed=False)
 
 
-def _absent(wanted: list[Requirement]) -> list[str]:
-    return [requirement.name for requirement in wanted if _installed(requirement.name) is None]
+def _absent(wanted: list[str]) -> list[str]:
+    return [name for line in wanted if _installed(name := re.match(r"[\w.-]+", line)[0]) is None]
 
 
 def _memory() -> Finding:
@@ -152,8 +152,10 @@ def _weights() -> Finding:
 
 
 def _fonts() -> Finding:
-    from matplotlib import font_manager, rcParams
-
+    try:
+        from matplotlib import font_manager, rcParams
+    except ImportError as problem:
+        return Finding("fonts", f"matplotlib cannot be imported: {problem}", install())
     family = rcParams["font.sans-serif"][0]
     try:
         font_manager.findfont(family, fallback_to_default=False)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention, at_least
+from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward
 
@@ -39,7 +40,7 @@ class _LanguageModel(nn.Module):
 
     def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
         super().__init__()
-        self.embed = nn.Embedding(vocab_size, config.d_model)
+        self.embed = Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
         self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()

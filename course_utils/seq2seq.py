@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from .attention import SCORES, masked_softmax
-from .data.text import PAD
+from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 
@@ -47,7 +47,7 @@ class Encoder(nn.Module):
 
     def __init__(self, vocab_size: int, d_embed: int, d_model: int, cell: str, bidirectional: bool, dropout: float):
         super().__init__()
-        self.embed = nn.Embedding(vocab_size, d_embed, padding_idx=PAD)
+        self.embed = Embedding(vocab_size, d_embed, padding_idx=PAD)
         self.dropout = nn.Dropout(dropout)
         if bidirectional and d_model % 2:
             raise ValueError(f"d_model={d_model} cannot be shared between two directions; take an even number.")
@@ -174,7 +174,7 @@ class Seq2Seq(nn.Module):
         self.cell = cell
         self.encoder = Encoder(source_size, d_embed, d_model, cell, bidirectional, dropout)
         self.bridge = nn.Linear(d_model, d_model)
-        self.embed = nn.Embedding(target_size, d_embed, padding_idx=PAD)
+        self.embed = Embedding(target_size, d_embed, padding_idx=PAD)
         if attention is None:
             self.decoder = PlainDecoder(d_embed, d_model, cell)
         else:

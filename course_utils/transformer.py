@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention, at_least, causal_mask, sinusoidal
-from .data.text import PAD
+from .data.text import PAD, Embedding
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,8 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         one_table = target_size is None
-        self.target_embed = nn.Embedding(source_size if one_table else target_size, config.d_model)
-        self.source_embed = self.target_embed if one_table else nn.Embedding(source_size, config.d_model)
+        self.target_embed = Embedding(source_size if one_table else target_size, config.d_model)
+        self.source_embed = self.target_embed if one_table else Embedding(source_size, config.d_model)
         for table in (self.source_embed, self.target_embed):
             nn.init.normal_(table.weight, std=config.d_model ** -0.5)       # times sqrt(d_model): variance 1
         self.register_buffer("positions", sinusoidal(config.max_len, config.d_model), persistent=False)

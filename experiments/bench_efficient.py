@@ -1,16 +1,15 @@
 """Lesson 06 as a table: time and memory of seven kinds of attention against the length, on this machine.
 
-``python experiments/bench_efficient.py`` prints a Markdown table: forward, and forward with backward, n = 1,024 to
-16,384, one sequence, two heads of width 64. On a GPU if there is one (``--device cpu`` for the processor all the
-same). Each cell of the table is a process of its own, so that no memory is left over from the one before. What would
-not fit into the free memory is left out, with the memory that it would have needed. ``tiled`` is measured forward
-only: with backward, plain PyTorch keeps every tile and makes a gradient as long as the text for each (minutes from n
-= 8,192 on).
+``python experiments/bench_efficient.py`` writes ``bench_efficient.json``, from which ``tables.py`` makes a table:
+forward, and forward with backward, n = 1,024 to 16,384, one sequence, two heads of width 64. On a GPU it is
+``--device cuda --out experiments/bench_efficient_gpu.json``. Each cell of the table is a process of its own, so that no
+memory is left over from the one before. What would not fit into the free memory is left out, with the memory that it
+would have needed. ``tiled`` is measured forward only: with backward, plain PyTorch keeps every tile and makes a
+gradient as long as the text for each (minutes from n = 8,192 on).
 """
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 from functools import partial
@@ -21,6 +20,7 @@ import torch
 from torch import Tensor
 
 from course_utils import efficient
+from course_utils.claims.stored import store
 from course_utils.measuring import best_of, peak_memory
 
 LENGTHS = (1024, 2048, 4096, 8192, 16384)
@@ -79,44 +79,45 @@ def free_megabytes(device: str) -> float:
     return (torch.cuda.mem_get_info()[0] if device == "cuda" else psutil.virtual_memory().available) / 1e6
 
 
-def row(kind: str, backward: bool, device: str, dtype: str, lengths: tuple[int, ...]) -> list[str]:
-    """``"ms / MB"`` for each length, from short to long. What may need too much (as the square) is not tried."""
+def row(kind: str, backward: bool, device: str, dtype: str, lengths: tuple[int, ...]) -> list[dict[str, float]]:
+    """Seconds and megabytes for each length, from short to long; what may need too much (as the square) is not tried:
+    of it only ``megabytes_needed``.
+    """
     cells, per_pair = [], 0.0
     for n in lengths:
         if (needed := per_pair * n**2) > SPARE * free_megabytes(device):
-            cells.append(f"needs up to {needed / 1e3:,.0f} GB")
+            cells.append({"megabytes_needed": needed})
             continue
         case = ["--case", kind, str(n), str(int(backward)), device, dtype]
         done = subprocess.run([sys.executable, __file__, *case], capture_output=True, text=True, check=True)
-        cost = json.loads(done.stdout)
-        per_pair = cost["megabytes"] / n**2
-        cells.append(f"{cost['seconds'] * 1e3:,.{1 if cost['seconds'] < 0.01 else 0}f} / {cost['megabytes']:,.0f}")
+        cells.append(json.loads(done.stdout))
+        per_pair = cells[-1]["megabytes"] / n**2
     return cells
 
 
-def machine(device: str) -> str:
-    """Its name, and what else decides the numbers."""
-    info = Path("/proc/cpuinfo")                                   # Linux; elsewhere Python's own word for it
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")] or [platform.processor()]
-    name = torch.cuda.get_device_name() if device == "cuda" else f"{names[0]}, one thread"
-    return f"{name}, torch {torch.__version__}"
-
-
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> None:
+    """Measure all cells of the table and store them, or measure one in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
     parser.add_argument("--case", nargs=5, help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.case:
         kind, n, backward, device, dtype = given.case
         print(json.dumps(measure(kind, int(n), backward == "1", device, dtype)))
-        raise SystemExit
-    print(f"{machine(given.device)}, {given.dtype}; milliseconds / megabytes beside q, k and v.\n")
-    print("| |", " | ".join(f"n = {n:,}" for n in given.lengths), "|\n|---" + "|---:" * len(given.lengths) + "|")
-    for backward in (False, True):
+        return
+    results = {"device": torch.cuda.get_device_name() if given.device == "cuda" else "CPU, one thread",
+               "dtype": given.dtype, "lengths": list(given.lengths), "forward": {}, "backward": {}}
+    for backward, rows in enumerate((results["forward"], results["backward"])):
         for kind in (kind for kind in KINDS if not (backward and kind == "tiled")):
-            cells = row(kind, backward, given.device, given.dtype, given.lengths)
-            print(f"| {kind}{', with backward' if backward else ''} |", " | ".join(cells), "|", flush=True)
+            rows[kind] = row(kind, bool(backward), given.device, given.dtype, given.lengths)
+            print(kind, "with backward" * backward, rows[kind], flush=True)
+    lengths = " ".join(map(str, given.lengths))
+    command = f"python experiments/bench_efficient.py --device {given.device} --dtype {given.dtype} --lengths {lengths}"
+    store(given.out, command, [0], results)
+
+
+if __name__ == "__main__":
+    main()

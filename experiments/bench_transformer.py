@@ -3,7 +3,7 @@
     pip install transformers        # in an environment of its own; without it, its layers are left out
     python experiments/bench_transformer.py
 
-Prints two tables, measured in CPU time on one thread.
+Writes ``bench_transformer.json``, from which ``tables.py`` makes two tables; CPU time, one thread.
 
 Layers: one forward and one backward pass in training mode, post-LN, ReLU, float32; 32 sentences of 33 to 64 words,
 padded to 64. The gradient reaches the weights, the input and the memory. PyTorch's layers and those of transformers
@@ -18,15 +18,18 @@ word. In both the encoder runs once, and only the last word's logits are compute
 PyTorch's kernel, which does not store the weights. Both must write the same words. The median of three runs.
 """
 
+import argparse
 import ctypes
 import platform
 import random
 import statistics
 import time
+from pathlib import Path
 
 import torch
 from torch import nn
 
+from course_utils.claims.stored import store
 from course_utils.data.text import EOS
 from course_utils.decoding import greedy
 from course_utils.transformer import Cache, Config, DecoderLayer, EncoderLayer, Transformer
@@ -99,18 +102,19 @@ def of_transformers(kind, dropout, mask):
 LIBRARIES = {"ours": ours, "torch": of_torch, "transformers": of_transformers}
 
 
-def compare_layers(kind: str, dropout: float) -> None:
+def compare_layers(kind: str, dropout: float) -> dict[str, dict]:
+    """Milliseconds of each library, and quartiles of its time divided by ours; a library may be missing."""
     torch.manual_seed(0)
     x, memory, gradient = (torch.randn(B, T, D_MODEL) for _ in range(3))
     x.requires_grad_()
     memory.requires_grad_(kind == "decoder")
     mask = torch.arange(T) < torch.randint(T // 2 + 1, T + 1, (B, 1, 1))
-    row, steps, sizes = f"| {kind} | {dropout} |", {}, set()
+    steps, sizes = {}, set()
     for name, make in LIBRARIES.items():
         try:
             layer, forward = make(kind, dropout, mask)
         except ImportError as missing:
-            print(f"{row} {name}, not measured: {missing} | | |")
+            print(f"{name}, not measured: {missing}")
             continue
         sizes.add(sum(p.numel() for p in layer.train().parameters()))
 
@@ -124,11 +128,9 @@ def compare_layers(kind: str, dropout: float) -> None:
     order = random.Random(0)
     rounds = [{name: seconds(steps[name]) for name in order.sample(list(steps), k=len(steps))}
               for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
-    for name in steps:
-        median = statistics.median(times[name] for times in rounds)
-        low, ratio, high = statistics.quantiles([times[name] / times["ours"] for times in rounds], n=4)
-        ratios = "" if name == "ours" else f"{ratio:.2f} ({low:.2f}–{high:.2f})"
-        print(f"{row} {name} | {1000 * median:.0f} ms | {ratios} |", flush=True)
+    return {name: {"milliseconds": 1000 * statistics.median(times[name] for times in rounds),
+                   "ratio": statistics.quantiles([times[name] / times["ours"] for times in rounds], n=4)}
+            for name in steps}
 
 
 # --- cache ---------------------------------------------------------------------------------------------------
@@ -150,7 +152,8 @@ class WithoutCache(nn.Module):
         return x[:, -1:] @ table.weight.T, None, written
 
 
-def compare_decoding(batch: int, length: int) -> None:
+def compare_decoding(batch: int, length: int) -> dict[str, float]:
+    """Seconds with the cache, and with all earlier words read again."""
     torch.manual_seed(0)
     model = Transformer(WORDS, config=MODEL)
     nn.init.zeros_(model.target_embed.weight[EOS])          # its logit is 0, never the highest: nothing ends early
@@ -160,17 +163,27 @@ def compare_decoding(batch: int, length: int) -> None:
                                         for _ in range(DECODINGS)) for m in (model, WithoutCache(model)))
     assert all(ids.size(1) == length for ids in written), "it ended early"
     assert all(torch.equal(ids, written[0]) for ids in written), "with the cache the model writes other words"
-    print(f"| {batch} | {length} | {cached:.2f} s | {reread:.2f} s | {reread / cached:.1f} |", flush=True)
+    return {"cached": cached, "reread": reread}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure everything, and store it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
+    out = parser.parse_args(arguments).out
+    keep_freed_memory()
+    torch.set_num_threads(1)
+    results = {"layers": {kind: {} for kind in ("encoder", "decoder")}, "decoding": {str(n): {} for n in BATCHES}}
+    for dropout in (0.0, 0.1):
+        for kind, rows in results["layers"].items():
+            rows[str(dropout)] = compare_layers(kind, dropout)
+            print(kind, dropout, rows[str(dropout)], flush=True)
+    for batch in BATCHES:
+        for length in LENGTHS:
+            results["decoding"][str(batch)][str(length)] = row = compare_decoding(batch, length)
+            print(batch, length, row, flush=True)
+    store(out, "python experiments/bench_transformer.py", [0], results)
 
 
 if __name__ == "__main__":
-    keep_freed_memory()
-    torch.set_num_threads(1)
-    print("| layer | dropout | | forward + backward | theirs / ours |\n|---|---|---|---|---|")
-    for dropout in (0.0, 0.1):
-        for kind in ("encoder", "decoder"):
-            compare_layers(kind, dropout)
-    print("\n| sentences | words | with the cache | without | ratio |\n|---|---|---|---|---|")
-    for batch in BATCHES:
-        for length in LENGTHS:
-            compare_decoding(batch, length)
+    main()

@@ -2,27 +2,9 @@
 
 from math import log
 
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    area,
-    arrow,
-    box,
-    card,
-    dashes,
-    disc,
-    path,
-    step,
-    text,
-    tint,
-)
+from style import BAND, RULE, area, arrow, box, card, dashes, disc, path, step, text, tint
+
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY
 
 SOURCE = ("the", "old", "house", "is", "red", ".", "<eos>")
 TARGET = ("la", "vieille", "maison", "est", "rouge", ".", "<eos>")

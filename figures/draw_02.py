@@ -1,29 +1,9 @@
 """The figures of lesson 02, Bahdanau attention. Each function returns a card, ``ALT`` says what it shows."""
 
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    VALUE,
-    area,
-    arrow,
-    box,
-    card,
-    disc,
-    path,
-    step,
-    text,
-    text_width,
-    tint,
-)
+from style import BAND, RULE, area, arrow, box, card, disc, path, step, text, text_width, tint
 
 from course_utils.data.grammar import EXAMPLE
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 NUMBERS = 128
 """Width of the one vector in the picture of the bottleneck."""

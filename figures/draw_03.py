@@ -5,29 +5,9 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    VALUE,
-    area,
-    arrow,
-    box,
-    card,
-    checks,
-    disc,
-    grid,
-    path,
-    step,
-    text,
-    text_width,
-)
+from style import BAND, RULE, area, arrow, box, card, checks, disc, grid, path, step, text, text_width
+
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 WORDS = ("the", "cat", "was", "tired")
 PADDED = ("the", "cat", "sat", "<pad>", "<pad>")

@@ -4,31 +4,9 @@ from itertools import pairwise
 from math import log
 
 import numpy as np
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    VALUE,
-    area,
-    arrow,
-    box,
-    card,
-    checks,
-    dashes,
-    disc,
-    grid,
-    path,
-    step,
-    text,
-    text_width,
-    tint,
-)
+from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid, path, step, text, text_width, tint
+
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 SOURCE = ("je", "suis", "là", ".", "<pad>")
 TARGET = ("<bos>", "I", "am", "here")

@@ -1,28 +1,9 @@
 """The figures of lesson 05, BERT. Each function returns a card, ``ALT`` says what it shows."""
 
 import numpy as np
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    area,
-    arrow,
-    box,
-    card,
-    checks,
-    grid,
-    path,
-    step,
-    text,
-    text_width,
-    tint,
-)
+from style import BAND, RULE, area, arrow, box, card, checks, grid, path, step, text, text_width, tint
+
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY
 
 PHRASE = ("the", "bank", "of", "the", "river")
 WORD = 1

@@ -5,29 +5,9 @@ from math import exp
 import numpy as np
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from style import (
-    BAD,
-    BAND,
-    GOOD,
-    INK,
-    KEY,
-    MUTED,
-    PAPER,
-    QUERY,
-    RULE,
-    VALUE,
-    area,
-    arrow,
-    box,
-    card,
-    disc,
-    path,
-    step,
-    text,
-    text_width,
-    tint,
-)
+from style import BAND, RULE, area, arrow, box, card, disc, path, step, text, text_width, tint
 
+from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 from course_utils.widgets.mask_explorer import PATTERNS
 
 LENGTH = 16

@@ -16,9 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch, Polygon
 from matplotlib.textpath import text_to_path
 
-from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
-
-__all__ = ["BAD", "GOOD", "INK", "KEY", "MUTED", "PAPER", "QUERY", "VALUE"]
+from course_utils.plotting import GOOD, INK, PAPER
 
 BAND = "#F3F4F6"
 """Background of a region: a step, a panel, a column."""

@@ -9,6 +9,7 @@ import torch
 from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, ledger, seeds, table
 from course_utils.claims.seeds import Trial
 from course_utils.claims.stored import Stored
+from course_utils.course import KEEP_GOING
 
 ROW = {"id": "02.bleu-by-length", "says": "BLEU stays.", "source": "Bahdanau et al. 2015, fig. 2",
        "published": "26.8", "measured": {"with": 93.456, "share": (0.961, "{:.0%}"), "how": "by hand"},
@@ -18,7 +19,7 @@ ROW = {"id": "02.bleu-by-length", "says": "BLEU stays.", "source": "Bahdanau et 
 @pytest.fixture(autouse=True)
 def no_record(monkeypatch, tmp_path):
     """No seed was tried; returns where the record would be."""
-    monkeypatch.delenv(card.KEEP_GOING, raising=False)
+    monkeypatch.delenv(KEEP_GOING, raising=False)
     monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
     return tmp_path / "claims_at_seeds.json"
 
@@ -180,7 +181,7 @@ def test_a_surprise_raises_after_the_card(shown, monkeypatch, holds, expected, v
                        match=f"02.bleu-by-length {verdict}: BLEU.*with: 93.5.*holds when “with” . 80. {todo}"):
         claim(**{**ROW, "holds": holds}, expected=expected)
     assert shown[0][MIME]["verdict"] == verdict
-    monkeypatch.setenv(card.KEEP_GOING, "1")
+    monkeypatch.setenv(KEEP_GOING, "1")
     claim(**{**ROW, "holds": holds}, expected=expected)
     assert shown[1][MIME]["verdict"] == verdict
 

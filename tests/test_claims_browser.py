@@ -4,6 +4,7 @@ import pytest
 
 from course_utils.claims import seeds, table
 from course_utils.claims.card import Claim
+from course_utils.claims.condition import Terms
 from course_utils.claims.seeds import Trial
 
 PUBLISHED = {"BLEU, all sentences, without attention": "17.8", "with": "26.8",
@@ -18,7 +19,8 @@ def record(monkeypatch, tmp_path):
 
 def make(id="02.bleu-by-length", says="On a short budget BLEU stays with attention", condition='"4-9 words" >= 80',
          **given):
-    return Claim(id, says, "Bahdanau et al. 2015, fig. 2", PUBLISHED, SHOWN, {"4-9 words": 85.1}, condition, **given)
+    return Claim(id, says, "Bahdanau et al. 2015, fig. 2", PUBLISHED, SHOWN, {"4-9 words": 85.1},
+                 Terms(condition, **given))
 
 
 def box(page, words):

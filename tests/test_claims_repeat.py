@@ -131,10 +131,13 @@ def test_changed_conditions_are_accepted(course, capsys):
     (["03"], "no claim and no lesson with claims is called '03'. There is:\n  01.at-0-and-1"),
     (["01.nothing"], "no claim and no lesson with claims is called '01.nothing'"),
     (["--seeds", "0", "--jobs", "0"], "--jobs 0; expected 1 or more"),
+    (["--accept", "01"], "--accept writes the conditions of all claims and tries none; it takes no names"),
+    (["--accept", "--seeds", "0"], "Type: course claims --accept"),
 ])
 def test_another_wish_is_refused(course, capsys, words, says):
     assert run(course, *words) == cli.EXIT_FAILED
     assert says in capsys.readouterr().err
+    assert not declared.FILE.exists()
 
 
 def test_a_claim_that_cannot_be_read_is_named(course, capsys):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from synthetic import lesson
 
 from course_utils import bert, cli, doctor
-from course_utils.course import course_root
+from course_utils.course import KEEP_GOING, course_root
 from course_utils.publish.handouts import handout
 from course_utils.publish.notebooks import METADATA, find, read, tidy, write
 
@@ -98,6 +99,18 @@ def test_a_failing_notebook_stays_as_it_was(course, capsys):
     assert "TypeError" in said.err
     assert "\x1b[" not in said.err
     assert "01_works.ipynb" in said.out, "the others are executed all the same"
+
+
+def test_a_claim_that_surprises_fails_whatever_the_shell_says(course, capsys, monkeypatch):
+    """Only `course claims --seeds` goes on; a variable left over in a shell must not write a broken claim."""
+    monkeypatch.setenv(KEEP_GOING, "1")
+    path = course / "notebooks" / "02_fails.ipynb"
+    claim = "claim('02.x', 'It holds.', 'A 2015', '1', {'a': 2.0}, '\"a\" > 3')"
+    nbformat.write(new_notebook(cells=[code(f"from course_utils.claims import claim\n{claim}")]), path)
+    before = path.read_bytes()
+    assert run(course, "run", "02") == cli.EXIT_FAILED
+    assert "02.x does not hold" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 def test_a_dying_kernel_is_reported(course, capsys):
@@ -205,7 +218,7 @@ def test_what_the_system_refuses_is_said_in_words(course, capsys, monkeypatch, p
     def refuse(*_, **__):
         raise problem
 
-    monkeypatch.setattr(cli.Path, "write_text", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     assert run(course, "slides", "03") == cli.EXIT_FAILED
     error = capsys.readouterr().err
     assert error.startswith("course: ")
@@ -333,7 +346,7 @@ def test_pages_are_made_from_the_saved_notebooks_and_linked(course, capsys):
     assert run(course, "page", "03", "--out", "site") == cli.EXIT_OK
     third = (course / "site" / "03_lesson.html").read_text(encoding="utf-8")
     assert '<a href="02_fails.html" rel="prev">' in third
-    assert '<li><a href="#section-1">One attention step</a></li>' in third
+    assert re.search(r'<li><a href="#(cell-id=\w+)">One attention step</a></li>(?s:.*) id="\1"', third)
     assert str(Path("site/03_lesson.html")) in capsys.readouterr().out
 
 
@@ -383,7 +396,7 @@ def test_the_doctor_sees_a_missing_package_and_a_missing_lock(ill, capsys):
 
 
 @pytest.mark.parametrize("names", [
-    ["psutil"], ["nbclient", "nbformat"], ["platformdirs"], ["safetensors"],
+    ["psutil"], ["nbclient", "nbformat"], ["packaging"], ["matplotlib"], ["platformdirs"], ["safetensors"],
 ], ids=" ".join)
 def test_the_doctor_needs_no_package_that_may_be_missing(ill, names):
     """In a process of its own, because packages that are imported already cannot be missing."""
@@ -392,8 +405,9 @@ def test_the_doctor_needs_no_package_that_may_be_missing(ill, names):
                f"from course_utils import cli; exit(cli.main(['doctor'], Path({str(ill)!r})))")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    weights = names[0] in ("platformdirs", "safetensors")
-    assert done.returncode == (cli.EXIT_FAILED if weights else cli.EXIT_OK), done.stdout
+    weights, fonts = names[0] in ("platformdirs", "safetensors"), names[0] in ("packaging", "matplotlib")
+    assert done.returncode == (cli.EXIT_FAILED if weights or fonts else cli.EXIT_OK), done.stdout
+    assert ("WRONG  fonts: matplotlib cannot be imported: " in done.stdout) == fonts
     assert ("note   memory: unknown: psutil cannot be imported" in done.stdout) == (names == ["psutil"])
     assert (f"WRONG  BERT's weights: {names[0]} cannot be imported\n       -> {doctor.install()}"
             in done.stdout) == weights

@@ -1,16 +1,19 @@
 """What the notebooks claim is what was accepted: sources and outputs are held against conditions.json."""
 
 import ast
+import builtins
 import json
 import re
+from collections.abc import Iterator, Set
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
-from course_utils.claims.declared import Terms, accept, changes, kept, terms
-from course_utils.course import course_root
+from course_utils.claims.condition import Terms
+from course_utils.claims.declared import accept, changes, kept, terms
+from course_utils.course import KEEP_GOING, course_root
 
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
 
@@ -21,15 +24,16 @@ def sources(path: Path) -> dict[str, Terms]:
 
 def saved(path: Path, accepted: dict[str, Terms]) -> list[str]:
     """How the claims that a notebook shows differ from those it declares and from what was accepted."""
-    rows = collect([path])
-    found = {row["id"]: Terms(row["condition"], row["kind"], row["rival"], row["expected"]) for row in rows}
-    problems = changes({id: accepted[id] for id in sources(path) if id in accepted}, found)
-    for one in map(card.Claim.from_record, rows):
-        wanted = accepted[one.id].condition if one.id in accepted else one.condition
+    shown = [card.Claim.from_record(row) for row in collect([path])]
+    problems = changes({id: accepted[id] for id in sources(path) if id in accepted},
+                       {one.id: one.terms for one in shown})
+    for one in shown:
+        wanted = accepted.get(one.id, one.terms).condition
         if not condition.labels_of(wanted) <= one.measured.keys():
             problems.append(f"{one.id} has not measured all that {wanted} compares")
-        elif condition.holds(wanted, one.measured) != one.expected:
-            problems.append(f"{one.id}: {wanted} is {not one.expected} of {one.measured}; {one.expected} is expected")
+        elif condition.holds(wanted, one.measured) != one.terms.expected:
+            problems.append(f"{one.id}: {wanted} is {not one.terms.expected} of {one.measured}; "
+                            f"{one.terms.expected} is expected")
     return problems
 
 
@@ -66,24 +70,75 @@ def test_cards_say_what_is_on_record(path):
 
 def written_out(path: Path) -> list[str]:
     """What can be seen in a claim's source alone: labels that are not there, numbers that were typed in."""
-    problems = []
+    constants, problems = named_constants(path), []
     for one in declared.declared(path):
-        source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][one.cell - 1]["source"])
-        call = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
-                    and getattr(node.func, "id", "") == "claim" and ast.literal_eval(node.args[0]) == one.id)
-        measured = next(word.value for word in call.keywords if word.arg == "measured")
-        dicts = [node for node in ast.walk(measured) if isinstance(node, ast.Dict)]
-        pairs = [(key.value, value) for node in dicts for key, value in zip(node.keys, node.values, strict=True)
-                 if isinstance(key, ast.Constant)]
-        named = condition.labels_of(one.terms.condition)
-        computed = any(isinstance(node, ast.DictComp) for node in ast.walk(measured))
-        if not computed and (missing := named - {label for label, _ in pairs}):
-            problems.append(f"{one.id} compares {missing}, which is not measured")
-        for label, value in pairs:
-            number = value.elts[0] if isinstance(value, ast.Tuple) else value
-            if label in named and isinstance(number, ast.Constant):
-                problems.append(f"{one.id} compares {label!r}, which is {number.value!r} in the source")
+        try:
+            rows = list(entries(one.measured, constants))
+        except ValueError as problem:
+            problems.append(f"{one.id}: {problem}")
+            continue
+        for label in sorted(condition.labels_of(one.terms.condition)):
+            found = ([row for row in rows if row[0] == re.escape(label)]
+                     or [row for row in rows if re.fullmatch(row[0], label)])
+            numbers = [(value.elts[0] if isinstance(value, ast.Tuple) else value, known) for _, value, known in found]
+            what = [f"{ast.unparse(number)} in the source" for number, known in numbers if typed_in(number, known)]
+            problems += [f"{one.id} compares {label!r}, which is {words}"
+                         for words in (what if found else ["not measured"])]
     return problems
+
+
+def entries(node: ast.expr, constants: Set[str]) -> Iterator[tuple[str, ast.expr, Set[str]]]:
+    """Of a dict's source: a pattern for each label, the source of its value, and the names that stand for constants."""
+    match node:
+        case ast.Dict():
+            for key, value in zip(node.keys, node.values, strict=True):
+                yield from [(pattern(key), value, constants)] if key else entries(value, constants)
+        case ast.DictComp():
+            for loop in node.generators:
+                targets = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+                constants = constants | targets if typed_in(loop.iter, constants) else constants - targets
+            yield pattern(node.key), node.value, constants
+        case ast.BinOp(op=ast.BitOr()):
+            yield from entries(node.left, constants)
+            yield from entries(node.right, constants)
+        case _:
+            raise ValueError(f"measured is {ast.unparse(node)} in the source; write it out as a dict, a comprehension "
+                             "of one, or such joined by |, so that what it compares can be seen.")
+
+
+def pattern(key: ast.expr) -> str:
+    """A pattern for the labels that a key's source gives."""
+    parts = key.values if isinstance(key, ast.JoinedStr) else [key]
+    return "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".*" for part in parts)
+
+
+def typed_in(node: ast.expr, constants: Set[str]) -> bool:
+    """Whether a value is made of numbers in the source alone."""
+    return all(part.id in constants or hasattr(builtins, part.id) for part in ast.walk(node)
+               if isinstance(part, ast.Name))
+
+
+def named_constants(path: Path) -> set[str]:
+    """The names that a notebook gives to numbers typed in, and to nothing else; what can be filled later is none."""
+    code = [re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
+            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    nodes = [node for source in code for node in ast.walk(ast.parse(source))]
+    values: dict[str, list[ast.expr | None]] = {}
+    for node in nodes:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        names = [part for target in targets for part in ast.walk(target)
+                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        fills = names and any(isinstance(part, ast.List | ast.Set | ast.Dict) for part in ast.walk(node.value))
+        for name in names:
+            name.told = True
+            values.setdefault(name.id, []).append(None if fills else node.value)
+    others = {node.id for node in nodes
+              if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not hasattr(node, "told")}
+    found: set[str] = set()
+    while more := {name for name, given in values.items() if name not in found | others
+                   and all(value is not None and typed_in(value, found) for value in given)}:
+        found |= more
+    return found
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -118,7 +173,7 @@ def write(path, cells, monkeypatch, run=None):
         outputs = []
         monkeypatch.setattr(card, "display", lambda shown, outputs=outputs: outputs.append(
             {"output_type": "display_data", "metadata": {}, "data": shown._repr_mimebundle_()}))
-        monkeypatch.setenv(card.KEEP_GOING, "1")
+        monkeypatch.setenv(KEEP_GOING, "1")
         exec(executed, {"claim": claim, "one": 1.0})
         book["cells"].append({"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": outputs})
     path.write_text(json.dumps(book), encoding="utf-8")
@@ -194,6 +249,9 @@ def test_a_card_from_before_the_record_is_seen(lesson):
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds=True", "the condition is True"),
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds=best", "write id, holds, kind, rival and expected out"),
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds='1 < 2'", "compares nothing that was measured"),
+    ("rival=", 'kind="fact", rival=', "claim 02.a: kind 'fact'; expected 'experiment', or 'identity'"),
+    ("rival=", "expected=1, rival=", "claim 02.a: expected is 1, a int; expected True or False"),
+    ('rival="the same steps"', "rival=None", "claim 02.a: rival is None, a NoneType; expected text"),
     ('"02.a"', '"02.b"', "claim 02.b is declared twice"),
 ])
 def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
@@ -205,11 +263,39 @@ def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
 @pytest.mark.parametrize(("old", "new", "says"), [
     ("93.5 * one", "93.5", "02.a compares 'with', which is 93.5 in the source"),
     ("93.5 * one", '(93.5, "{:.0f}")', "02.a compares 'with', which is 93.5 in the source"),
-    ('"without": 12.5 * one', '"other": 12.5 * one', "02.a compares {'without'}, which is not measured"),
+    ('"without": 12.5 * one', '"other": 12.5 * one', "02.a compares 'without', which is not measured"),
 ])
 def test_a_number_that_was_typed_in_is_seen(lesson, old, new, says):
     edit(lesson, "a", old, new)
     assert written_out(lesson) == [says]
+
+
+MEASURED = '{"with": 93.5 * one, "without": 12.5 * one}'
+
+
+@pytest.mark.parametrize(("measured", "before", "says"), [
+    ('{"with": BEST, "without": 12.5 * one}', "BEST = 93.5", ["02.a compares 'with', which is BEST in the source"]),
+    ('{"with": (A + B, "{:.1f}"), "without": 12.5 * one}', "A = 90\nB = A / 9",
+     ["02.a compares 'with', which is A + B in the source"]),
+    ('{name: {"with": 93.5, "without": 12.5}[name] for name in ("with", "without")}', "",
+     [f"02.a compares {name!r}, which is {{'with': 93.5, 'without': 12.5}}[name] in the source"
+      for name in ("with", "without")]),
+    ('{"with": 93.5 * one} | {f"with{end}": x for end, x in [("out", 12.5)]}', "",
+     ["02.a compares 'without', which is x in the source"]),
+    ('{**{"with": 93.5}, "without": 12.5 * one}', "", ["02.a compares 'with', which is 93.5 in the source"]),
+    ('{f"wiht{end}": x * one for end, x in [("", 93.5), ("out", 12.5)]}', "",
+     ["02.a compares 'with', which is not measured", "02.a compares 'without', which is not measured"]),
+    ("rows", f"rows = {MEASURED}", ["02.a: measured is rows in the source; write it out as a dict, a comprehension of "
+                                    "one, or such joined by |, so that what it compares can be seen."]),
+    ('{"with": best, "without": 12.5 * one}', "best = 93.5\nbest = best * one", []),
+    ('{"with": row["best"], "without": 12.5 * one}', "row = {}\nrow['best'] = 93.5 * one", []),
+    ('{f"with{end}": x * one for end, x in [("", 93.5), ("out", 12.5)]}', "", []),
+    ('{f"with{end}": BEST for end, BEST in zip(("", "out"), {"with": one}.items())}', "BEST = 93.5", []),
+])
+def test_constants_comprehensions_and_unions_are_looked_through(lesson, measured, before, says):
+    edit(lesson, "a", MEASURED, measured)
+    edit(lesson, "a", 'claim("02.a"', f'{before}\nclaim("02.a"')
+    assert written_out(lesson) == says
 
 
 def test_the_file_is_readable_and_in_order():

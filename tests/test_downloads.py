@@ -123,7 +123,7 @@ def test_the_name_is_given_to_a_whole_file_only(case, server, folder, monkeypatc
         moved.append(path.name)
         replace(temporary, path)
 
-    monkeypatch.setattr(download.os, "replace", watched)
+    monkeypatch.setattr(os, "replace", watched)
     case.load(split="val")
     assert moved == list(case.files)
 
@@ -211,7 +211,7 @@ def test_a_folder_that_cannot_be_made_or_written_is_told(case, server, folder, m
     def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(download.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(RuntimeError, match=f"could not be downloaded .*Permission denied.*Offline, {case.offline}"):
         case.load(split="val")
 

@@ -467,8 +467,8 @@ def sl_negative_sampling(hidden, targets, weight, candidates):
 @wrong("sampled_loss", "exp() overflows")
 def sl_raw_exp(hidden, targets, weight, candidates):
     e = torch.exp(hidden @ weight[candidates].T)
-    own = e[torch.arange(len(targets)), numbered(targets, candidates)]
-    return -torch.log(own / e.sum(1)).mean()
+    target = e[torch.arange(len(targets)), numbered(targets, candidates)]
+    return -torch.log(target / e.sum(1)).mean()
 
 
 @right("sampled_loss")
@@ -493,8 +493,8 @@ def sl_columns_afterwards(hidden, targets, weight, candidates):
 
 @right("sampled_loss")
 def sl_by_hand(hidden, targets, weight, candidates):
-    own = (hidden * weight[targets]).sum(-1)
-    return (torch.logsumexp(hidden @ weight[candidates].T, dim=-1) - own).mean()
+    target = (hidden * weight[targets]).sum(-1)
+    return (torch.logsumexp(hidden @ weight[candidates].T, dim=-1) - target).mean()
 
 
 # --- probe ---------------------------------------------------------------------------------------------------

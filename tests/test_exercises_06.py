@@ -160,11 +160,11 @@ def wb_loop_over_blocks(q, k, v, window):
     out = []
     for start in range(0, q.shape[2], window):
         first = max(0, start - window)
-        own = slice(start, start + window)
+        block = slice(start, start + window)
         rows, keys = torch.arange(start, start + window)[:, None], torch.arange(first, start + window)
         mask = (keys <= rows) & (keys >= rows - window)
         out.append(F.scaled_dot_product_attention(
-            q[:, :, own], k[:, :, first:start + window], v[:, :, first:start + window], attn_mask=mask))
+            q[:, :, block], k[:, :, first:start + window], v[:, :, first:start + window], attn_mask=mask))
     return torch.cat(out, dim=2)
 
 

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from browser import OUTSIDE, assert_quiet, open_deck, serious
+from bs4 import BeautifulSoup
 from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
@@ -288,6 +289,19 @@ def test_the_page_has_everything_and_asks_for_nothing(browser_page, tmp_path):
     assert browser_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert "Loading widget" not in browser_page.content()
     assert_quiet(browser_page)
+
+
+def test_contents_are_the_headings_of_text_and_nothing_that_looks_like_one(tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [code("skip", "# a comment\nx = 1"), text("-", "```\n# a fence\n## another\n```"),
+                      text("slide", "Title *of* `all`\n===\n\n## A subtitle"),
+                      text("slide", "## Why $d_k < d$ & [so](a.html) on"), text("-", "Words\n---\nof a section."),
+                      code("-", "view", data={"text/html": "<h2>of a widget</h2>"})]
+    html = BeautifulSoup(page(notebook, tmp_path), "html.parser")
+    assert html.title.get_text() == "Title of all"
+    links = html.select(".contents a")
+    assert [link.get_text() for link in links] == ["Why $d_k < d$ & so on", "Words"]
+    assert [html.find(id=link["href"][1:]).h2.get_text() for link in links] == [link.get_text() for link in links]
 
 
 @pytest.mark.parametrize("make", [deck, page])

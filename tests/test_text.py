@@ -1,8 +1,11 @@
 """Words as numbers, and batches of a limited number of tokens."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from course_utils.bert import Bert
 from course_utils.data.text import (
     BOS,
     EOS,
@@ -14,6 +17,9 @@ from course_utils.data.text import (
     encode_pairs,
     token_batches,
 )
+from course_utils.language_models import CausalLM, TransformerXL
+from course_utils.seq2seq import Seq2Seq
+from course_utils.transformer import Config, Transformer
 
 SENTENCES = [sentence.split() for sentence in ("the cat saw the dog .", "the dog slept .")]
 
@@ -79,8 +85,32 @@ def test_decoding_stops_at_the_end_symbol():
 def test_an_id_that_is_no_words_is_refused(i):
     with pytest.raises(IndexError, match=f"id {i} is not in this vocabulary; expected 0 to 9"):
         Vocab(SENTENCES).decode([4, i])
-    with pytest.raises(TypeError):
-        Vocab(SENTENCES).decode([4.7])
+
+
+@pytest.mark.parametrize("i", [4.7, torch.tensor([4, 5])])
+def test_what_is_no_id_is_refused(i):
+    with pytest.raises(TypeError, match=r"id .* is no whole number; expected one from 0 to 9. Of a batch, decode each"):
+        Vocab(SENTENCES).decode([4, i])
+
+
+SMALL, GOOD = Config(d_model=8, n_heads=2, n_layers=1, d_ff=8), torch.full((2, 3), 4)
+
+
+@pytest.mark.parametrize("wrong", [-1, 10])
+@pytest.mark.parametrize("read", [
+    lambda ids: Seq2Seq(10, 20, 8, 8)(ids, GOOD), lambda ids: Seq2Seq(20, 10, 8, 8)(GOOD, ids),
+    lambda ids: Transformer(10, 20, SMALL)(ids, GOOD), lambda ids: Transformer(20, 10, SMALL)(GOOD, ids),
+    lambda ids: Transformer(10, config=SMALL)(GOOD, ids), lambda ids: CausalLM(10, SMALL)(ids),
+    lambda ids: TransformerXL(10, SMALL, 2)(ids), lambda ids: Bert(10, replace(SMALL, pre_norm=False))(ids, None),
+    lambda ids: Bert(20, replace(SMALL, pre_norm=False), n_segments=10)(GOOD, None, ids),
+])
+def test_a_model_says_which_ids_it_has_no_vector_for(read, wrong):
+    ids = GOOD.clone()
+    read(ids)
+    ids[1, 2] = wrong
+    with pytest.raises(IndexError, match=rf"the ids \(2, 3\) go from {min(4, wrong)} to {max(4, wrong)}, but there are "
+                                         r"vectors for 0 to 9. Encode with the vocabulary that the model was made for"):
+        read(ids)
 
 
 @pytest.mark.parametrize("call", [

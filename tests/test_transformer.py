@@ -142,17 +142,17 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
     x, top = vectors(T_Q).requires_grad_(), vectors(T_K, seed=1).requires_grad_()
     mask = padding_mask(T_K) if padded else None
     memory = Cache(*ours.cross_attention.project_keys(top))
-    output, (own, cross), cache = ours(x, memory, mask, empty_cache(), need_self=need_weights, need_cross=need_weights)
+    output, (of_self, cross), cache = ours(x, memory, mask, empty_cache(), need_weights, need_weights)
     expected = torch_layer(ours, config)(x, top, tgt_mask=~causal_mask(T_Q),
                                          memory_key_padding_mask=~mask.squeeze(1) if padded else None)
     assert_close(output, expected, atol=1e-5, rtol=0)
     assert_close(gradients(output, x, top), gradients(expected, x, top), atol=1e-5, rtol=1e-5)
     assert cache.k.shape == cache.v.shape == (B, SMALL.n_heads, T_Q, SMALL.d_model // SMALL.n_heads)
     if need_weights:
-        assert own.shape == (B, SMALL.n_heads, T_Q, T_Q)
+        assert of_self.shape == (B, SMALL.n_heads, T_Q, T_Q)
         assert cross.shape == (B, SMALL.n_heads, T_Q, T_K)
     else:
-        assert own is cross is None
+        assert of_self is cross is None
 
 
 @pytest.mark.parametrize(("setting", "error", "message"), [

@@ -4,18 +4,18 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from html import escape
 
 from IPython.display import display
 
+from ..course import KEEP_GOING
 from ..widgets.colours import BAD, GOOD, MUTED
 from . import condition, seeds
+from .condition import Terms
 from .stored import Stored
 
 MIME = "application/vnd.attention-course.claim+json"
-KINDS = ("experiment", "identity")
-KEEP_GOING = "COURSE_KEEP_GOING"          # environment: a claim that surprises shows its card and does not raise
 _BARE = "margin:0;padding:0;float:none;width:auto"          # of a list in a card, against the styles of pages
 
 
@@ -35,47 +35,55 @@ class Claim:
     """Label to what we measured, as the card shows it."""
     measured: dict[str, float]
     """The numbers among it, in full precision."""
-    condition: str
-    kind: str = "experiment"
-    rival: str = ""
+    terms: Terms
     stored: str = ""
-    expected: bool = True
+    """Where a stored measurement comes from, else empty."""
 
     @property
     def holds(self) -> bool:
         """Whether the condition is true of what was measured."""
-        return condition.holds(self.condition, self.measured)
+        return condition.holds(self.terms.condition, self.measured)
 
     @property
     def verdict(self) -> str:
         """*holds*, *does not hold*, or, when `expected` is false, *does not hold at this scale*."""
         if self.holds:
-            return "holds" if self.expected else "holds, against expectation"
-        return "does not hold" if self.expected else "does not hold at this scale"
+            return "holds" if self.terms.expected else "holds, against expectation"
+        return "does not hold" if self.terms.expected else "does not hold at this scale"
 
     @property
     def tried(self) -> str:
         """At how many seeds it held; empty for an identity and a stored measurement, which are not repeated."""
-        found = seeds.tried(self.id, self.condition)
-        return str(found) if found.seeds or (self.kind == "experiment" and not self.stored) else ""
+        found = seeds.tried(self.id, self.terms.condition)
+        return str(found) if found.seeds or (self.terms.kind == "experiment" and not self.stored) else ""
 
     @classmethod
     def from_record(cls, record: Mapping) -> "Claim":
-        """The claim that was saved as `record`."""
-        fields = {name: record[name] for name in cls.__dataclass_fields__}
-        return cls(**{**fields, "measured": {label: float(value) for label, value in fields["measured"].items()}})
+        """The claim that was saved as `record`.
+
+        Raises:
+            KeyError: if something is missing in it; its argument names all that is.
+        """
+        ours, terms = ([field.name for field in fields(kind) if field.name != "terms"] for kind in (cls, Terms))
+        if missing := [name for name in ours + terms if name not in record]:
+            raise KeyError(", ".join(missing))
+        given = {name: record[name] for name in ours}
+        given["measured"] = {label: float(value) for label, value in record["measured"].items()}
+        return cls(**given, terms=Terms(**{name: record[name] for name in terms}))
 
     def record(self) -> dict:
         """All of it as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``."""
         numbers = {label: value if math.isfinite(value) else str(value) for label, value in self.measured.items()}
-        return {**asdict(self), "measured": numbers, "holds": self.holds, "verdict": self.verdict}
+        flat = {**asdict(self), **asdict(self.terms)}
+        del flat["terms"]
+        return {**flat, "measured": numbers, "holds": self.holds, "verdict": self.verdict}
 
     def __str__(self) -> str:
-        rival = f"  rival:     {self.rival}\n" if self.rival else ""
-        facts = "; ".join(filter(None, [self.kind, self.tried, self.stored]))
+        rival = f"  rival:     {self.terms.rival}\n" if self.terms.rival else ""
+        facts = "; ".join(filter(None, [self.terms.kind, self.tried, self.stored]))
         return (f"[{self.id}] {self.says}\n  published: {plain(self.published)} ({self.source})\n"
                 f"  measured:  {plain(self.shown)}\n{rival}"
-                f"  condition: holds when {condition.in_words(self.condition, self.shown)}\n"
+                f"  condition: holds when {condition.in_words(self.terms.condition, self.shown)}\n"
                 f"  verdict:   {self.verdict} ({facts})")
 
     __repr__ = __str__
@@ -119,10 +127,7 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
     if not re.fullmatch(r"[0-9]{2}\.[a-z0-9]+(-[a-z0-9]+)*", id):
         raise ValueError(f"claim id {id!r}; expected the lesson's two digits, a dot and words joined by "
                          "hyphens, for example '02.bleu-by-length'.")
-    if kind not in KINDS:
-        raise ValueError(f"{id}: kind {kind!r}; expected 'experiment', or 'identity' for what only a bug can break.")
-    if not isinstance(expected, bool):
-        raise TypeError(f"{id}: expected is {expected!r}, a {type(expected).__name__}; expected True or False.")
+    terms = Terms(holds, kind, rival, expected)
     if not isinstance(measured, Mapping) or not measured:
         raise TypeError(f"{id}: measured is {measured!r}; expected a dict of label to number, because the condition "
                         "names what it compares.")
@@ -130,8 +135,7 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
     shown = {label: words for label, (words, _) in rows.items()}
     numbers = {label: number for label, (_, number) in rows.items() if number is not None}
     condition.check(holds, numbers, shown)
-    card = Claim(id, says, source, _labelled(published), shown, numbers, holds, kind, rival,
-                 str(stored) if stored else "", expected)
+    card = Claim(id, says, source, _labelled(published), shown, numbers, terms, str(stored) if stored else "")
     display(card)
     if card.holds != expected and not os.environ.get(KEEP_GOING):
         todo = ("Change the experiment, or register the claim with expected=False and teach that."
@@ -184,17 +188,17 @@ def columns(card: Claim) -> str:
 
 def conclusion(card: Claim) -> str:
     """The lower part of a card: condition, rival, verdict, kind, seeds."""
-    words = condition.in_words(card.condition, card.shown, lambda label: f"<i>{escape(label)}</i>", escape)
-    rival = f"<div>rival: {escape(card.rival)}</div>" if card.rival else ""
+    words = condition.in_words(card.terms.condition, card.shown, lambda label: f"<i>{escape(label)}</i>", escape)
+    rival = f"<div>rival: {escape(card.terms.rival)}</div>" if card.terms.rival else ""
     stored = f"<div>▣ {escape(card.stored)}</div>" if card.stored else ""
-    facts = " · ".join(map(escape, filter(None, [card.kind, card.tried])))
+    facts = " · ".join(map(escape, filter(None, [card.terms.kind, card.tried])))
     return (f'<div>holds when {words}</div><div style="font-size:.85em;margin:.2em 0">{rival}{stored}</div>'
             f'<div>{badge(card, card.verdict)} <span style="font-size:.85em">{facts}</span></div>')
 
 
 def colour(card: Claim) -> str:
     """Green for *holds*, grey for an expected *does not hold*, red for a surprise."""
-    if card.holds != card.expected:
+    if card.holds != card.terms.expected:
         return BAD
     return GOOD if card.holds else MUTED
 

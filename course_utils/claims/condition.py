@@ -1,4 +1,4 @@
-"""Conditions: comparisons of what a claim measured, as text that is evaluated, shown and kept in one file.
+"""A claim's terms, and the condition among them: comparisons of what was measured, evaluated, shown and kept.
 
 ``'"BLEU, with" >= 80 and "BLEU, without" <= 25'``: quoted labels of measured numbers, numbers, ``+ - * /``, ``min``,
 ``max``, ``abs``, comparisons, and ``and`` between them. Nothing else is understood, and nothing is executed.
@@ -8,7 +8,9 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
+KINDS = ("experiment", "identity")
 _EXAMPLE = "Write it like '\"BLEU, with\" >= 80 and \"BLEU, without\" <= 25'."
 _COMPARE = {ast.Lt: (operator.lt, "<"), ast.LtE: (operator.le, "≤"), ast.Gt: (operator.gt, ">"),
             ast.GtE: (operator.ge, "≥"), ast.Eq: (operator.eq, "="), ast.NotEq: (operator.ne, "≠")}
@@ -16,6 +18,29 @@ _ARITHMETIC = {ast.Add: (operator.add, "+"), ast.Sub: (operator.sub, "−"), ast
                ast.Div: (operator.truediv, "/")}
 _FUNCTIONS = {"min": min, "max": max, "abs": abs}
 _WORDS = {"min": "smallest of ", "max": "largest of "}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a claim may not change unnoticed. ``conditions.json`` keeps it; `claim` describes each.
+
+    Raises:
+        TypeError, ValueError: if the condition is not one (see `parse`), or the kind or `expected` is something else.
+    """
+
+    condition: str
+    kind: str = "experiment"
+    rival: str = ""
+    expected: bool = True
+
+    def __post_init__(self):
+        parse(self.condition)
+        if self.kind not in KINDS:
+            raise ValueError(f"kind {self.kind!r}; expected 'experiment', or 'identity' for what only a bug can break.")
+        if not isinstance(self.rival, str):
+            raise TypeError(f"rival is {self.rival!r}, a {type(self.rival).__name__}; expected text.")
+        if not isinstance(self.expected, bool):
+            raise TypeError(f"expected is {self.expected!r}, a {type(self.expected).__name__}; expected True or False.")
 
 
 def parse(text: str) -> list[ast.Compare]:

@@ -5,27 +5,18 @@
 
 import ast
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from inspect import signature
 from pathlib import Path
 
-from . import condition
+from ..course import replace_file
+from . import card
+from .condition import Terms
 
 FILE = Path(__file__).parent / "conditions.json"
 _LITERAL = ("id", "holds", "kind", "rival", "expected")
-_ORDER = ("id", "says", "source", "published", "measured", "holds", "kind", "rival", "stored", "expected")  # of `claim`
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a claim may not change unnoticed."""
-
-    condition: str
-    kind: str = "experiment"
-    rival: str = ""
-    expected: bool = True
 
 
 @dataclass(frozen=True)
@@ -39,6 +30,8 @@ class Declared:
     """Number of its cell, counted from 1, text cells included."""
     stored: bool
     """Whether its numbers come from a stored measurement."""
+    measured: ast.expr | None
+    """The source of what it measures."""
 
 
 def declared(path: Path) -> list[Declared]:
@@ -58,7 +51,8 @@ def declared(path: Path) -> list[Declared]:
 
 
 def _declared(call: ast.Call, path: Path, cell: int) -> Declared:
-    given = dict(zip(_ORDER, call.args, strict=False)) | {word.arg: word.value for word in call.keywords}
+    given = dict(zip(signature(card.claim).parameters, call.args, strict=False))
+    given |= {word.arg: word.value for word in call.keywords}
     try:
         written = {name: ast.literal_eval(given[name]) for name in _LITERAL if name in given}
         id, holds = written.pop("id"), written.pop("holds")
@@ -66,10 +60,9 @@ def _declared(call: ast.Call, path: Path, cell: int) -> Declared:
         raise ValueError(f"{path.name}, cell {cell}: {ast.unparse(call)[:60]} …: write id, holds, kind, rival and "
                          "expected out as text and True or False; they are compared with conditions.json.") from None
     try:
-        condition.parse(holds)
+        return Declared(id, Terms(holds, **written), path, cell, "stored" in given, given.get("measured"))
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path.name}, cell {cell}, claim {id}: {problem}") from None
-    return Declared(id, Terms(holds, **written), path, cell, "stored" in given)
 
 
 def kept() -> dict[str, Terms]:
@@ -109,8 +102,7 @@ def changes(was: Mapping[str, Terms], now: Mapping[str, Terms]) -> list[str]:
 def accept(now: Mapping[str, Terms]) -> list[str]:
     """Write ``conditions.json`` anew, in one step; returns what changed."""
     changed = changes(kept() if FILE.is_file() else {}, now)
-    part = FILE.with_name(f".{FILE.name}.part")
     rows = {id: asdict(now[id]) for id in sorted(now)}
-    part.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, FILE)
+    with replace_file(FILE) as file:
+        file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return changed

@@ -29,11 +29,10 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
     """
     rows: list[dict] = []
     for path in map(Path, sorted(LESSONS.glob("0[1-8]_*.ipynb")) if paths is None else paths):
-        found = [Claim.from_record(record) for record in _records(path)]
-        for card in found:
-            condition.check(card.condition, card.measured, card.shown)
-            tried = seeds.tried(card.id, card.condition)
-            rows.append({**card.record(), "tried": card.tried, "failed_at": tried.failed(card.expected),
+        for card in _cards(path):
+            condition.check(card.terms.condition, card.measured, card.shown)
+            tried = seeds.tried(card.id, card.terms.condition)
+            rows.append({**card.record(), "tried": card.tried, "failed_at": tried.failed(card.terms.expected),
                          "notebook": path.name})
     if not rows:
         where = f"in {LESSONS} there is no lesson" if paths is None else "the list of paths is empty"
@@ -48,8 +47,8 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
     return rows
 
 
-def _records(path: Path) -> list[dict]:
-    """The records that a notebook's outputs hold."""
+def _cards(path: Path) -> list[Claim]:
+    """The claims whose records a notebook's outputs hold."""
     again = f"Execute it (course run {path.name[:2]})"
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -60,11 +59,14 @@ def _records(path: Path) -> list[dict]:
                          "Restore it (git restore).") from None
     if not found:
         raise ValueError(f"{path.name} shows no claim. {again}, or leave it out of the list if it has none.")
+    cards = []
     for record in found:
-        if missing := [name for name in Claim.__dataclass_fields__ if name not in record]:
-            raise ValueError(f"{path.name}: claim {record.get('id')!r} was saved without {', '.join(missing)}, by an "
-                             f"older version of the course. {again}.")
-    return found
+        try:
+            cards.append(Claim.from_record(record))
+        except KeyError as missing:
+            raise ValueError(f"{path.name}: claim {record.get('id')!r} was saved without {missing.args[0]}, by an "
+                             f"older version of the course. {again}.") from None
+    return cards
 
 
 class Table:
@@ -76,8 +78,8 @@ class Table:
         self.cards = [Claim.from_record(row) for row in rows]
 
     def __str__(self) -> str:
-        rows = [(f"{card.id} ({card.kind}): {card.says}", card.source, plain(card.published), plain(card.shown),
-                 condition.in_words(card.condition, card.shown), card.tried, card.verdict) for card in self.cards]
+        rows = [(f"{card.id} ({card.terms.kind}): {card.says}", card.source, plain(card.published), plain(card.shown),
+                 condition.in_words(card.terms.condition, card.shown), card.tried, card.verdict) for card in self.cards]
         return "\n".join("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
                          for line in [self.heads, ("---",) * len(self.heads), *rows])
 
@@ -99,10 +101,11 @@ def table(rows: Iterable[Mapping]) -> Table:
 
 def _row(card: Claim) -> str:
     """A line of the table; unfolded, it shows the whole card."""
-    tried = seeds.tried(card.id, card.condition)
-    verdicts = [card.verdict] + ["not at every seed"] * (bool(tried.failed(card.expected)))
-    return (f'<tr data-lesson="{card.id[:2]}" data-kind="{card.kind}" data-verdict="{escape("; ".join(verdicts))}">'
+    tried = seeds.tried(card.id, card.terms.condition)
+    verdicts = [card.verdict] + ["not at every seed"] * (bool(tried.failed(card.terms.expected)))
+    kind = card.terms.kind
+    return (f'<tr data-lesson="{card.id[:2]}" data-kind="{kind}" data-verdict="{escape("; ".join(verdicts))}">'
             f"<td>{badge(card, 'holds' if card.holds else 'does not hold')}</td>"
             f"<td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
             f"{columns(card)}{conclusion(card)}</details></td>"
-            f"<td>{card.kind}</td><td>{tried.short}</td></tr>")
+            f"<td>{kind}</td><td>{tried.short}</td></tr>")

@@ -5,7 +5,6 @@ claims show their card and do not raise, cells that raise are passed over, and w
 """
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from . import seeds
-from .card import KEEP_GOING, MIME
+from .card import MIME
 from .declared import Declared
 from .stored import machine, version
 
@@ -45,8 +44,8 @@ def repeat(claims: Iterable[Declared], at: Iterable[int], jobs: int, tell: Calla
         command = [sys.executable, "-m", __name__, str(path), str(seed), str(cells)]
         # a session of its own: Ctrl-C reaches it from here only
         answer, name = {}, f"{path.name} seed {seed}"
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True,
-                              env={**os.environ, KEEP_GOING: "1"}) as child:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+                              start_new_session=True) as child:
             children.add(child)
             for line in child.stdout:
                 answer = json.loads(line)

@@ -1,12 +1,12 @@
 """At how many seeds a claim was tried and held: the record that ``course claims --seeds`` writes."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ..course import replace_file
 from .stored import EXPERIMENTS
 
 RECORD = EXPERIMENTS / "claims_at_seeds.json"
@@ -90,9 +90,8 @@ def add(id: str, condition: str, trials: Mapping[int, Trial]) -> None:
     rows = dict(read())
     rows[id] = Tried(condition, dict(sorted({**tried(id, condition).seeds, **trials}.items())))
     text = ",\n".join(f"{json.dumps(id)}: {_dump(rows[id])}" for id in sorted(rows))
-    part = RECORD.with_name(f".{RECORD.name}.part")
-    part.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-    os.replace(part, RECORD)
+    with replace_file(RECORD) as file:
+        file.write(f"{{\n{text}\n}}\n")
 
 
 def _dump(row: Tried) -> str:

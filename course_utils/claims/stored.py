@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
+from ..course import replace_file
+
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
@@ -51,9 +53,8 @@ def store(path: Path, command: str, seeds: Sequence[int], results: dict) -> Stor
         results: numbers, strings, lists and dicts with strings as keys.
     """
     measured = Stored(command, list(seeds), version(), machine(), datetime.now(UTC).date().isoformat(), results)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(asdict(measured), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    with replace_file(path) as file:
+        file.write(json.dumps(asdict(measured), ensure_ascii=False, indent=1) + "\n")
     return measured
 
 

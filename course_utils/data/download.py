@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-import tempfile
 from functools import lru_cache
 from http.client import HTTPException
 from pathlib import Path
@@ -12,6 +11,8 @@ from urllib.request import urlopen
 
 from platformdirs import user_cache_dir
 from tqdm import tqdm
+
+from ..course import replace_file
 
 TIMEOUT = 20  # seconds without an answer or without more data
 
@@ -66,15 +67,11 @@ def data_folder() -> Path:
 
 def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
     """Fetch a file to a temporary neighbour, check it, and only then give it its name."""
-    temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
+        with replace_file(path, "wb") as file:
             found = fetch(base_url + path.name, file)
-        if found != sha256:
-            raise OSError(f"it has the sha256 sum {found}, expected {sha256}")
-        os.replace(temporary, path)
+            if found != sha256:
+                raise OSError(f"it has the sha256 sum {found}, expected {sha256}")
     except (OSError, HTTPException) as error:
         if isinstance(error, HTTPError):
             error.close()
@@ -82,9 +79,6 @@ def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
             f"{path.name} could not be downloaded from {base_url}: {error}. Try again with a network, or put the file "
             f"into {path.parent}. Offline, {offline}."
         ) from error
-    finally:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
 
 
 def fetch(url: str, file) -> str:

@@ -1,4 +1,4 @@
-"""From words to batches: a vocabulary, and batches that hold a fixed number of tokens."""
+"""From words to batches: a vocabulary, vectors for its ids, and batches that hold a fixed number of tokens."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from operator import index
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
@@ -24,7 +24,11 @@ def words_of(sentence: Sequence[str]) -> Sequence[str]:
 
 def look_up(words: Sequence[str], i: int) -> str:
     """The word with a number; below 0 or beyond the last is an IndexError, another type than int a TypeError."""
-    i = index(i)
+    try:
+        i = index(i)
+    except TypeError:
+        raise TypeError(f"id {i!r:.60} is no whole number; expected one from 0 to {len(words) - 1}. Of a batch, decode "
+                        "each row.") from None
     if not 0 <= i < len(words):
         raise IndexError(f"id {i} is not in this vocabulary; expected 0 to {len(words) - 1}.")
     return words[i]
@@ -63,6 +67,20 @@ class Vocab:
             if word not in (SPECIALS[PAD], SPECIALS[BOS]):
                 words.append(word)
         return words
+
+
+class Embedding(nn.Embedding):
+    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
+        try:
+            return super().forward(ids)
+        except IndexError:
+            last = self.num_embeddings - 1
+            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
+                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
+                             "model with the vocabulary's size.") from None
 
 
 class Batch(NamedTuple):

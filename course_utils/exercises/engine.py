@@ -432,15 +432,15 @@ def _wrong_gradient(exercise: Exercise, function, arguments: tuple) -> str:
         right = _gradients(exercise.solution, arguments)
         mine = _gradients(function, arguments) if right else {}
     for i, gradient in right.items():
-        name, own = exercise.parameters[i], mine.get(i)
-        if isinstance(own, Exception):
-            return f"Right values, but it raised {type(own).__name__} when gradients were asked for: {own}"
-        if gradient.any() and (own is None or not own.any()):
+        name, found = exercise.parameters[i], mine.get(i)
+        if isinstance(found, Exception):
+            return f"Right values, but it raised {type(found).__name__} when gradients were asked for: {found}"
+        if gradient.any() and (found is None or not found.any()):
             return (f"The gradient is cut: no gradient reaches `{name}`, so nothing could be learned through it. "
                     "Look for .detach(), .data, .item(), torch.tensor(...), torch.no_grad() or NumPy on the way.")
-        if own is not None and not close(own, gradient, tol=1e-4):
+        if found is not None and not close(found, gradient, tol=1e-4):
             kind, look = ("not the function's gradient", ".detach(), .data or torch.no_grad() on a part of the way")
-            if not own.isfinite().all():
+            if not found.isfinite().all():
                 kind, look = "not finite", ("0/0, log 0 or infinity on the way: `nan_to_num` and `where` repair such a "
                                             "value, and not its gradient")
             return (f"The gradient is wrong: the values are right, but what flows back to `{name}` is {kind}. "

@@ -468,7 +468,7 @@ def _over_positions(x: Tensor) -> Tensor:
     return _over_features(x.mT).mT
 
 
-def _own_words(x, memory, src_mask):
+def _the_words(x, memory, src_mask):
     """Keys and mask of self-attention."""
     return x, ours.causal_mask(x.size(-2))
 
@@ -493,16 +493,16 @@ class _Planted:
 
     what: str
     weights: Tensor = field(compare=False)                                          # (8, d, d)
-    own: Callable = _own_words
-    cross: Callable = _the_memory
+    of_self: Callable = _the_words
+    of_cross: Callable = _the_memory
     weigh: tuple[Callable, Callable] = (ours.masked_softmax, ours.masked_softmax)
     norm: Sublayer = _over_features
     pre_norm: bool = True
 
     def __call__(self, x: Tensor, memory: Tensor, src_mask: Tensor) -> Tensor:
-        own, cross, (W_1, W_2) = self.weights.split([3, 3, 2])
-        x = self._around(x, lambda x: _look(x, *self.own(x, memory, src_mask), self.weigh[0], *own))
-        x = self._around(x, lambda x: _look(x, *self.cross(x, memory, src_mask), self.weigh[1], *cross))
+        of_self, of_cross, (W_1, W_2) = self.weights.split([3, 3, 2])
+        x = self._around(x, lambda x: _look(x, *self.of_self(x, memory, src_mask), self.weigh[0], *of_self))
+        x = self._around(x, lambda x: _look(x, *self.of_cross(x, memory, src_mask), self.weigh[1], *of_cross))
         return self._around(x, lambda x: torch.relu(x @ W_1) @ W_2)
 
     def _around(self, x, sublayer):
@@ -574,25 +574,26 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when the layer's norms take mean and variance over the positions":
         _planted("one whose norms take mean and variance over the positions", norm=_over_positions, pre_norm=False),
     "when the layer has no causal mask":
-        _planted("a pre-LN layer without a causal mask", own=_masked_by(_own_words, torch.ones_like)),
+        _planted("a pre-LN layer without a causal mask", of_self=_masked_by(_the_words, torch.ones_like)),
     "when only the first query sees ahead, the last word":
-        _planted("one in which the first query sees the last word", own=_masked_by(_own_words, _but(0, -1, True))),
+        _planted("one in which the first query sees the last word", of_self=_masked_by(_the_words, _but(0, -1, True))),
     "when only one query sees ahead, one later word":
-        _planted("one in which query 1 sees the last word but one", own=_masked_by(_own_words, _but(1, -2, True))),
+        _planted("one in which query 1 sees the last word but one", of_self=_masked_by(_the_words, _but(1, -2, True))),
     "when the layer's cross-attention reads the decoder's own words":
-        _planted("one whose cross-attention takes keys and values from the decoder", cross=_own_words),
+        _planted("one whose cross-attention takes keys and values from the decoder", of_cross=_the_words),
     "when only the first query does not read the memory":
         _planted("one in which the first query reads nothing of the memory",
-                 cross=_masked_by(_the_memory, _but(0, slice(None), False))),
+                 of_cross=_masked_by(_the_memory, _but(0, slice(None), False))),
     "when the layer does not read one word of the memory":
         _planted("one that does not read word 1 of the memory",
-                 cross=_masked_by(_the_memory, _but(slice(None), 1, False))),
+                 of_cross=_masked_by(_the_memory, _but(slice(None), 1, False))),
     "when the layer does not use src_mask":
-        _planted("one that does not use src_mask", cross=_masked_by(_the_memory, torch.ones_like)),
+        _planted("one that does not use src_mask", of_cross=_masked_by(_the_memory, torch.ones_like)),
     "when the layer masks after the softmax, so that padding has taken its share":
         _planted("one that masks padding after the softmax", weigh=(ours.masked_softmax, _masked_after)),
     "when the layer sees only the last of the padding":
-        _planted("one that sees the last of the padding", cross=_masked_by(_the_memory, _but(slice(None), -1, True))),
+        _planted("one that sees the last of the padding",
+                 of_cross=_masked_by(_the_memory, _but(slice(None), -1, True))),
 }, (
     (ALL_CAUSAL, _tested(causal=lambda by_x: True)),
     (BLIND, _tested(lambda states: states + 1)),

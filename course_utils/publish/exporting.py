@@ -10,6 +10,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from bs4 import BeautifulSoup
+from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -56,9 +58,18 @@ def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset
 
 
 def heading(notebook: NotebookNode) -> str:
-    """The notebook's first heading."""
-    lines = (line for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("# "))
-    return next(lines, "# Notebook")[2:].strip()
+    """The notebook's title: its first heading of the first order."""
+    return next((name for cell in notebook.cells for name in headings(cell, 1)), "Notebook")
+
+
+def headings(cell: NotebookNode, order: int) -> list[str]:
+    """The words of a text cell's headings of one order; formulas stay as they are written."""
+    if cell.cell_type != "markdown":
+        return []
+    html = BeautifulSoup(markdown2html(cell.source), "html.parser")
+    for link in html(class_="anchor-link"):
+        link.decompose()
+    return [found.get_text() for found in html(f"h{order}")]
 
 
 def export(exporter, template: str, notebook: NotebookNode, folder: Path, title: str, parts: dict) -> str:

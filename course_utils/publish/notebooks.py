@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import CourseError
+from ..course import KEEP_GOING, SEED, CourseError, replace_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -102,18 +102,8 @@ def read(path: Path) -> NotebookNode:
 
 def write(notebook: NotebookNode, path: Path) -> None:
     """Write a notebook in one step: the file is either the old one or the new one, never half of it."""
-    replace_file(path, nbformat.writes(notebook) + "\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write text to a file in one step, and make its folder where it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replace_file(path) as file:
+        file.write(nbformat.writes(notebook) + "\n")
 
 
 def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,
@@ -125,7 +115,8 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
         seed: becomes the kernel's ``COURSE_SEED``; ``None`` leaves the notebook's own seed.
         tell: called with (cell, number of cells) before each cell.
         cells: how many of its cells are executed; ``None`` for all.
-        keep_going: pass over cells that raise; the error is in their output.
+        keep_going: pass over cells that raise; the error is in their output. Claims that surprise do not raise, which
+            nothing else decides: a variable ``COURSE_KEEP_GOING`` around this process does not reach the kernel.
 
     Returns:
         The executed and tidied notebook (see `tidy`), its time and its memory.
@@ -137,10 +128,12 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    environment = {name: value for name, value in os.environ.items() if name != "COURSE_SEED"}
+    environment = {name: value for name, value in os.environ.items() if name not in (SEED, KEEP_GOING)}
     environment["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the debugger warns on standard error
     if seed is not None:
-        environment["COURSE_SEED"] = str(seed)
+        environment[SEED] = str(seed)
+    if keep_going:
+        environment[KEEP_GOING] = "1"
     client = NotebookClient(
         notebook,
         timeout=None,

@@ -456,17 +456,17 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
         hidden = None if part == "decoder" else padding
         given = (one, batch, queries_are, keys_are, links, None, hidden, queries.get(part), keys.get(part))
         try:
-            arrays[part], contents[part] = _read(*given, names, own=part != "cross")
+            arrays[part], contents[part] = _read(*given, names, self_attention=part != "cross")
         except ValueError as error:
             raise ValueError(f"{part}: {error}") from None
     return arrays, contents
 
 
 def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, names=("rows", "columns"),
-          own=None) -> tuple[dict, dict]:  # fmt: skip
+          self_attention=None) -> tuple[dict, dict]:  # fmt: skip
     """Check everything that describes one tensor; give the arrays, and what the front end is told at once.
 
-    ``own``: whether it is self-attention; by default, if rows and columns are the same.
+    ``self_attention``: whether it is; by default, if rows and columns are the same.
     """
     weights = read_weights(weights, batch)
     rows, columns = read_tokens(weights, rows, columns, names)
@@ -475,7 +475,7 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
     for array in arrays.values():
         array.setflags(write=False)
     largest = float(weights.max())
-    own = rows == columns if own is None else own
+    self_attention = rows == columns if self_attention is None else self_attention
     content = {
         "shape": list(weights.shape),
         # one colour scale for all layers and heads; 0 to 1, unless that would leave all of them dark
@@ -485,7 +485,7 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
         "alignment": read_links(alignment, rows, columns),
         "segments": read_segments(segments, rows, columns),
         "padding": read_padding(padding, rows, columns),
-        "causal": own and is_causal(weights),
+        "causal": self_attention and is_causal(weights),
         "width": pair[0].shape[3] if pair else 0,  # of queries and keys
     }
     warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView

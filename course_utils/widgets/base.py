@@ -34,8 +34,8 @@ def javascript(name: str) -> str:
 
     The files are ``name.js`` and, where that would be long, ``name_*.js``.
     """
-    own = sorted(STATIC.glob(f"{name}_*.js"))
-    files = [path.read_text(encoding="utf-8") for path in (STATIC / "foundation.js", *own, STATIC / f"{name}.js")]
+    parts = sorted(STATIC.glob(f"{name}_*.js"))
+    files = [path.read_text(encoding="utf-8") for path in (STATIC / "foundation.js", *parts, STATIC / f"{name}.js")]
     return "\n".join([f'const CIVIDIS = "{cividis().tobytes().hex()}";', *files])
 
 

@@ -193,13 +193,13 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
     Raises:
         ValueError: if they do not fit the weights.
     """
-    own = columns is not None
     rows = list_of_tokens(names[0], rows)
-    columns = list_of_tokens(names[1], columns) if own else rows
+    shared = columns is None
+    columns = rows if shared else list_of_tokens(names[1], columns)
     for name, axis, tokens in ((names[0], 2, rows), (names[1], 3, columns)):
         if len(tokens) != weights.shape[axis]:
             said = f"{len(tokens)} tokens in {name}"
-            if axis == 3 and not own:
+            if axis == 3 and shared:
                 said = f"columns are the {len(rows)} tokens in rows (no columns were given)"
             raise ValueError(
                 f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape {weights.shape} is "
