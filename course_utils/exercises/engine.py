@@ -20,6 +20,7 @@ from course_utils import attention
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
 SLOW = 3.0  # times the solution's time: more, and a lesson that trains with it leaves its seconds
+QUICK = 5e-5  # seconds: a solution that takes less counts as so much, or one copy would be slow beside a view
 
 MISMATCH = re.compile(r"must match|size mismatch|cannot be multiplied|Expected size for")  # of shapes, in torch's words
 
@@ -186,7 +187,7 @@ def _times_slower(function: Callable, solution: Callable, make: Callable) -> flo
                 fastest[i] = min(fastest[i], time.perf_counter() - started)
             if fastest[0] > 1.0:  # seconds: slow, whatever the solution needs
                 break
-    return fastest[0] / fastest[1]
+    return fastest[0] / max(fastest[1], QUICK)
 
 
 def largest_difference(mine, right) -> tuple[float, str]:
