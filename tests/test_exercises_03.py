@@ -3,87 +3,29 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
 from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
     pytest_generate_tests,
     right,
     test_every_exercise_has_its_seeded_answers,
-    test_every_known_fault_is_named_as_itself,
+    test_every_fault_is_caught_and_named_as_itself,
+    test_faults_are_a_dozen_at_most,
     test_right_answer_in_another_style_passes,
+    test_the_notebook_shows_the_solution,
+    test_the_solution_is_right,
     test_wrong_answer_is_rejected_with_its_fault,
     wrong,
 )
 from torch import nn
 
-from course_utils.exercises import EXERCISES, WrongAnswer, check
+from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_03 import LESSON_03
 
 LESSON = LESSON_03
 
 
 # --- self_attention ------------------------------------------------------------------------------------------
-
-@wrong("self_attention", "The scale is missing")
-def sa_no_scale(x, W_q, W_k, W_v):
-    weights = F.softmax(torch.einsum("id,jd->ij", x @ W_q, x @ W_k), dim=1)
-    return weights @ (x @ W_v), weights
-
-
-@wrong("self_attention", "scaled by the width of x, sqrt(d)")
-def sa_width_of_x(x, W_q, W_k, W_v):
-    T, d = x.shape
-    weights = torch.softmax((x @ W_q) @ (x @ W_k).T / d ** 0.5, dim=-1)
-    return weights @ (x @ W_v), weights
-
-
-@wrong("self_attention", "The scale is its root, sqrt(d_k)")
-def sa_not_the_root(x, W_q, W_k, W_v):
-    weights = torch.softmax((x @ W_q) @ (x @ W_k).T / W_q.shape[1], dim=-1)
-    return weights @ (x @ W_v), weights
-
-
-@wrong("self_attention", "scaled by the number of positions")
-def sa_scaled_by_positions(x, W_q, W_k, W_v):
-    scores = (x @ W_q) @ (x @ W_k).T
-    weights = torch.softmax(scores / math.sqrt(scores.shape[-1]), dim=-1)
-    return weights @ (x @ W_v), weights
-
-
-@wrong("self_attention", "comes after the softmax")
-def sa_divided_late(x, W_q, W_k, W_v):
-    weights = ((x @ W_q) @ (x @ W_k).T).softmax(-1) / math.sqrt(W_k.shape[1])
-    return weights @ (x @ W_v), weights
-
-
-@wrong("self_attention", "softmax runs over the wrong axis")
-def sa_columns(x, W_q, W_k, W_v):
-    q, k, v = x @ W_q, x @ W_k, x @ W_v
-    weights = F.softmax(q @ k.T / np.sqrt(k.shape[1]), dim=0)
-    return weights @ v, weights
-
-
-@wrong("self_attention", "Queries and keys have changed places")
-def sa_keys_first(x, W_q, W_k, W_v):
-    q, k, v = x @ W_q, x @ W_k, x @ W_v
-    weights = F.softmax(k @ q.T / math.sqrt(k.shape[1]), dim=1)
-    return weights @ v, weights
-
-
-@wrong("self_attention", "queries meet queries")
-def sa_typo(x, W_q, W_k, W_v):
-    q, k, v = x @ W_q, x @ W_q, x @ W_v
-    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
-    return weights @ v, weights
-
-
-@wrong("self_attention", "Keys say where to look")
-def sa_mixes_keys(x, W_q, W_k, W_v):
-    q, k = x @ W_q, x @ W_k
-    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
-    return weights @ k, weights
-
 
 @wrong("self_attention", "expected (T, d_v) = (4, ")
 def sa_values_not_projected(x, W_q, W_k, W_v):
@@ -96,23 +38,10 @@ def sa_output_only(x, W_q, W_k, W_v):
     return F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v)
 
 
-@wrong("self_attention", "The second result holds the scores")
-def sa_scores(x, W_q, W_k, W_v):
-    scores = (x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1])
-    return scores.softmax(1) @ (x @ W_v), scores
-
-
-@wrong("self_attention", "(output, weights)")
+@wrong("self_attention", "Wrong order: return output, weights")
 def sa_order(x, W_q, W_k, W_v):
     weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
     return weights, weights @ (x @ W_v)
-
-
-@wrong("self_attention", "They are (d, d_k): x @ W")
-def sa_transposed(x, W_q, W_k, W_v):
-    q, k, v = x @ W_q.T, x @ W_k.T, x @ W_v.T
-    weights = F.softmax(q @ k.T / math.sqrt(k.shape[1]), dim=1)
-    return weights @ v, weights
 
 
 @wrong("self_attention", "gradient is cut: no gradient reaches `x`")
@@ -135,13 +64,19 @@ def sa_scales_in_place(x, W_q, W_k, W_v):
     return weights @ (x @ W_v), weights
 
 
+@wrong("self_attention", "wrong where scores are large")
+def sa_raw_exp(x, W_q, W_k, W_v):
+    e = torch.exp((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]))
+    weights = e / e.sum(dim=1, keepdim=True)
+    return weights @ (x @ W_v), weights
+
+
 @right("self_attention")
 def sa_loops(x, W_q, W_k, W_v):
     outputs, rows = [], []
     for i in range(len(x)):
         scores = torch.stack([(x[i] @ W_q).dot(x[j] @ W_k) for j in range(len(x))])
-        row = torch.exp(scores / W_q.shape[1] ** 0.5)
-        rows.append(row / row.sum())
+        rows.append(torch.softmax(scores / W_q.shape[1] ** 0.5, 0))
         outputs.append(sum(rows[-1][j] * (x[j] @ W_v) for j in range(len(x))))
     return torch.stack(outputs), torch.stack(rows)
 
@@ -160,29 +95,6 @@ def cm_inverted(n):
     return torch.triu(torch.ones(n, n), diagonal=1).bool()
 
 
-@wrong("causal_mask", "Past and future are swapped")
-def cm_upper(n):
-    return torch.arange(n)[:, None] <= torch.arange(n)
-
-
-@wrong("causal_mask", "does not see its own position")
-def cm_strict(n):
-    return torch.arange(n) < torch.arange(n)[:, None]
-
-
-@wrong("causal_mask", "sees the position after its own")
-def cm_one_more(n):
-    mask = torch.zeros(n, n, dtype=torch.bool)
-    for i in range(n):
-        mask[i, :i + 2] = True
-    return mask
-
-
-@wrong("causal_mask", "numbers, which could mean either thing")
-def cm_float(n):
-    return torch.tril(torch.ones(n, n))
-
-
 @wrong("causal_mask", "mask is torch.int64; expected torch.bool")
 def cm_int(n):
     return torch.tensor([[int(j <= i) for j in range(n)] for i in range(n)])
@@ -193,17 +105,7 @@ def cm_torch(n):
     return nn.Transformer.generate_square_subsequent_mask(n)
 
 
-@wrong("causal_mask", "compared with itself only")
-def cm_not_crossed(n):
-    return torch.arange(n) <= torch.arange(n)
-
-
-@wrong("causal_mask", "Every query sees every key")
-def cm_ones(n):
-    return torch.ones(n, n) > 0
-
-
-@wrong("causal_mask", "The mask has a batch axis")
+@wrong("causal_mask", "mask is (1, 5, 5); expected (n, n) = (5, 5). It has 3 axes instead of 2.")
 def cm_batch(n):
     return torch.tril(torch.ones(1, n, n)) == 1
 
@@ -241,39 +143,6 @@ def ic_shape(attention, x):
     return attention(x).shape == x.shape
 
 
-@wrong("is_causal", "Every attention is called causal")
-def ic_forgets_to_change(attention, x):
-    changed = x.clone()
-    return torch.allclose(attention(changed), attention(x))
-
-
-@wrong("is_causal", "Every attention is called causal")
-def ic_only_the_first(attention, x):
-    changed = x.clone()
-    changed[0] += 1
-    return torch.allclose(attention(changed)[:0], attention(x)[:0])
-
-
-@wrong("is_causal", "Compare only the outputs before t")
-def ic_whole_output(attention, x):
-    for t in range(len(x)):
-        changed = x.clone()
-        changed[t] = 0
-        if not torch.allclose(attention(changed), attention(x), atol=1e-6):
-            return False
-    return True
-
-
-@wrong("is_causal", "Compare only the outputs before t")
-def ic_own_position_too(attention, x):
-    for t in range(len(x)):
-        changed = x.clone()
-        changed[t] += torch.randn(x.shape[1])
-        if (attention(changed)[:t + 1] - attention(x)[:t + 1]).abs().max() > 1e-4:
-            return False
-    return True
-
-
 @wrong("is_causal", "times a weight of 0 it is NaN")
 def ic_nan(attention, x):
     for t in range(1, len(x)):
@@ -284,65 +153,7 @@ def ic_nan(attention, x):
     return True
 
 
-@wrong("is_causal", "wrong when only the last position leaks, into all outputs")
-def ic_not_the_last(attention, x):
-    out = attention(x)
-    for t in range(len(x) - 1):
-        changed = x.clone()
-        changed[t] = -changed[t]
-        if not torch.allclose(attention(changed)[:t], out[:t], atol=1e-6):
-            return False
-    return True
-
-
-@wrong("is_causal", "Only neighbours are compared")
-def ic_neighbours(attention, x):
-    out = attention(x)
-    for t in range(1, len(x)):
-        changed = x.clone()
-        changed[t] += 10
-        if (attention(changed)[t - 1] - out[t - 1]).abs().max() > 1e-5:
-            return False
-    return True
-
-
-@wrong("is_causal", "A leak was not seen")
-def ic_only_the_last(attention, x):
-    changed = torch.cat([x[:-1], torch.randn(1, x.shape[1])])
-    return torch.allclose(attention(changed)[:-1], attention(x)[:-1], atol=1e-6)
-
-
-@wrong("is_causal", "A leak was not seen")
-def ic_first_output(attention, x):
-    out = attention(x)
-    for t in range(1, len(x)):
-        changed = x.clone()
-        changed[t] += 1
-        if not torch.allclose(attention(changed)[0], out[0], atol=1e-6):
-            return False
-    return True
-
-
-@wrong("is_causal", "The last position is never changed")
-def ic_middle(attention, x):
-    t = len(x) // 2
-    changed = x.clone()
-    changed[t] += 1
-    return torch.allclose(attention(changed)[:t], attention(x)[:t], atol=1e-6)
-
-
-@wrong("is_causal", "rounding is no leak")
-def ic_exact(attention, x):
-    out = attention(x)
-    for t in range(len(x)):
-        changed = x.clone()
-        changed[t] += 1
-        if (attention(changed)[:t] != out[:t]).any():
-            return False
-    return True
-
-
-@wrong("is_causal", "no query sees its own position")
+@wrong("is_causal", "lets no query see its own position")
 def ic_wants_the_diagonal(attention, x):
     out = attention(x)
     for t in range(len(x)):
@@ -381,6 +192,22 @@ def ic_all_later_at_once(attention, x):
 
 
 @right("is_causal")
+def ic_prefixes(attention, x):
+    whole = attention(x)
+    return all(torch.allclose(attention(x[:t]), whole[:t], atol=1e-5) for t in range(len(x)))
+
+
+@right("is_causal")
+def ic_prefixes_from_the_longest(attention, x):
+    part = attention(x)
+    while len(part) > 1:
+        part, before = attention(x[:len(part) - 1]), part[:-1]
+        if (part - before).abs().max() > 1e-5:
+            return False
+    return True
+
+
+@right("is_causal")
 def ic_jacobian(attention, x):
     jacobian = torch.autograd.functional.jacobian(attention, x)              # (T, d, T, d)
     moved = jacobian.abs().amax(dim=(1, 3))
@@ -405,6 +232,16 @@ def ic_small_steps(attention, x):
     return not (moved.tril(-1) > 1e-5).any().item()
 
 
+@wrong("is_causal", "wrong when the attention layer-norms its output, and has no mask")
+def ic_means(attention, x):
+    for t in range(1, len(x)):
+        changed = x.clone()
+        changed[t] = torch.randn(x.shape[1])
+        if not torch.isclose(attention(changed)[:t].mean(), attention(x)[:t].mean(), atol=1e-5):
+            return False
+    return True
+
+
 @wrong("is_causal", "Copy x anew for every t")
 def ic_copies_once(attention, x):
     out, changed = attention(x), x.clone()
@@ -417,72 +254,31 @@ def ic_copies_once(attention, x):
 
 def test_planted_attentions_are_what_they_are_called():
     """Those of the table that are causal, and those that are not, told by their gradients."""
-    called_causal = {"on ordinary inputs", "when the attention is causal, but no query sees its own position",
-                     "when the attention is causal, and only rounding depends on later positions"}
     exercise = EXERCISES["is_causal"]
-    for condition, make in exercise.cases.items():
+    for make in exercise.cases.values():
         for seed in range(5):
             attention, x = make(torch.Generator().manual_seed(seed))
-            assert ic_jacobian(attention, x) == exercise.reference(attention, x) == (condition in called_causal)
+            assert ic_jacobian(attention, x) == exercise.solution(attention, x) == ("is causal" in repr(attention))
+
+
+def test_planted_attentions_take_any_number_of_positions():
+    for make in EXERCISES["is_causal"].cases.values():
+        attention, x = make(torch.Generator().manual_seed(0))
+        for T in range(len(x)):
+            assert attention(x[:T]).shape == x[:T].shape
 
 
 def test_the_message_says_which_attention_was_judged_wrongly():
-    with pytest.raises(WrongAnswer, match="Inputs: layer = one without a mask, x ") as caught:
-        check("is_causal", {"is_causal": lambda attention, x: True})
-    assert "0x" not in str(caught.value)
+    verdict = EXERCISES["is_causal"].judge(lambda attention, x: True)
+    assert "Inputs: layer = an attention that has no mask, x (" in verdict.text
+    assert "0x" not in verdict.text
 
 
 # --- split_heads ---------------------------------------------------------------------------------------------
 
-@wrong("split_heads", "cuts the numbers in the order in which they lie")
-def sh_view(x, n_heads):
-    B, T, d_model = x.shape
-    return x.view(B, n_heads, T, d_model // n_heads)
-
-
-@wrong("split_heads", "cuts the numbers in the order in which they lie")
-def sh_transposed_then_reshaped(x, n_heads):
-    B, T, d_model = x.shape
-    return x.transpose(1, 2).reshape(B, n_heads, T, d_model // n_heads)
-
-
-@wrong("split_heads", "two axes are swapped")
-def sh_no_transpose(x, n_heads):
-    B, T, d_model = x.shape
-    return x.view(B, T, n_heads, d_model // n_heads)
-
-
 @wrong("split_heads", "every n_heads-th number")
 def sh_interleaved(x, n_heads):
     return torch.stack([x[..., h::n_heads] for h in range(n_heads)], dim=1)
-
-
-@wrong("split_heads", "The heads are the first axis")
-def sh_heads_first(x, n_heads):
-    return torch.stack(torch.split(x, x.shape[-1] // n_heads, dim=-1))
-
-
-@wrong("split_heads", "number of heads and their width have changed places")
-def sh_swapped(x, n_heads):
-    B, T, d_model = x.shape
-    return x.view(B, T, d_model // n_heads, n_heads).transpose(1, 2)
-
-
-@wrong("split_heads", "Every head gets the whole width")
-def sh_whole_width(x, n_heads):
-    return torch.stack([x for _ in range(n_heads)], dim=1)
-
-
-@wrong("split_heads", "last two axes are swapped")
-def sh_columns(x, n_heads):
-    B, T, d_model = x.shape
-    return x.mT.reshape(B, n_heads, d_model // n_heads, T)
-
-
-@wrong("split_heads", "The heads are a part of the batch")
-def sh_in_the_batch(x, n_heads):
-    B, T, d_model = x.shape
-    return x.view(B, T, n_heads, -1).transpose(1, 2).reshape(B * n_heads, T, -1)
 
 
 @wrong("split_heads", "Head h gets part h")
@@ -500,6 +296,11 @@ def sh_true_division(x, n_heads):
 @wrong("split_heads", "wrong with one head")
 def sh_squeeze(x, n_heads):
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze()
+
+
+@wrong("split_heads", "wrong with one sentence of one word")
+def sh_squeezes_the_batch(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze(0)
 
 
 @wrong("split_heads", "gradient is cut")
@@ -523,6 +324,16 @@ def sh_other_way_round(x, n_heads):
     return x.transpose(1, 2).reshape(B, n_heads, d_model // n_heads, T).transpose(2, 3)
 
 
+def sh_word_by_word(x, n_heads):
+    return torch.stack([torch.stack([word.view(n_heads, -1) for word in sentence], dim=1) for sentence in x])
+
+
+def test_a_loop_over_words_is_right_but_slow():
+    verdict = EXERCISES["split_heads"].judge(sh_word_by_word)
+    assert verdict.kind == "slow"
+    assert "times as slow as it can be" in verdict.text
+
+
 # --- multi_head ----------------------------------------------------------------------------------------------
 
 def heads_of(x, W, n_heads):
@@ -534,103 +345,12 @@ def side_by_side(z):
     return z.transpose(1, 2).reshape(B, T, n_heads * d_k)
 
 
-@wrong("multi_head", "sqrt(d_model). A head adds up")
-def mh_d_model(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    scores = q @ k.transpose(-2, -1) / math.sqrt(x.shape[-1])
-    weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "The scale is missing")
-def mh_no_scale(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = F.softmax(torch.where(mask, q @ k.mT, -1e9), dim=-1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "The mask is ignored")
-def mh_no_mask(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = F.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "The mask is inverted")
-def mh_inverted(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(mask, -math.inf).softmax(-1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "The mask is applied after the softmax")
-def mh_mask_after(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), -1).masked_fill(~mask, 0)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "masked keys still get weight")
-def mh_mask_times_scores(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = torch.softmax(mask * (q @ k.mT) / math.sqrt(q.shape[-1]), -1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "softmax runs over the wrong axis")
-def mh_over_heads(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e9).softmax(1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "softmax runs over the wrong axis")
-def mh_over_queries(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e9).softmax(2)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "a head gets whole positions")
-def mh_views_only(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    B, T, d_model = x.shape
-    q, k, v = ((x @ W).view(B, n_heads, T, -1) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
-    return (weights @ v).reshape(B, T, d_model) @ W_o, weights
-
-
-@wrong("multi_head", "joined without a transpose")
-def mh_joined_by_view(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
-    return (weights @ v).view(x.shape) @ W_o, weights
-
-
-@wrong("multi_head", "W_o is missing")
-def mh_no_output_matrix(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
-    return side_by_side(weights @ v), weights
-
-
-@wrong("multi_head", "n_heads is not used for splitting")
-def mh_one_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    q, k, v = (heads_of(x, W, 1) for W in (W_q, W_k, W_v))
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -math.inf).softmax(-1)
-    return side_by_side(weights @ v) @ W_o, weights
-
-
-@wrong("multi_head", "The weights are averaged over the heads")
+@wrong("multi_head", "weights is (4, 7, 7); expected (B, n_heads, T, T)")
 def mh_averaged(x, W_q, W_k, W_v, W_o, n_heads, mask):
     return nn.functional.multi_head_attention_forward(
         *[x.transpose(0, 1)] * 3, x.shape[-1], n_heads, torch.cat([W_q.T, W_k.T, W_v.T]), None, None, None, False, 0.0,
         W_o.T, None, attn_mask=~mask.expand(len(x), n_heads, x.shape[1], x.shape[1]).flatten(0, 1),
     )[0].transpose(0, 1), mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask)[1].mean(dim=1)
-
-
-@wrong("multi_head", "The matrices are transposed, as in nn.Linear")
-def mh_linear(x, W_q, W_k, W_v, W_o, n_heads, mask):
-    return mh_library(x, W_q.T, W_k.T, W_v.T, W_o.T, n_heads, mask)
 
 
 @wrong("multi_head", "it returns one Tensor; expected 2: return output, weights")
@@ -661,6 +381,25 @@ def mh_weights_without_gradient(x, W_q, W_k, W_v, W_o, n_heads, mask):
     return side_by_side(weights @ heads_of(x, W_v, n_heads)) @ W_o, weights
 
 
+@wrong("multi_head", "attention.masked_softmax gives it zeros")
+def mh_where(x, W_q, W_k, W_v, W_o, n_heads, mask, fill=-torch.inf):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = torch.where(mask, q @ k.mT / math.sqrt(q.shape[-1]), fill).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
+@wrong("multi_head", "attention.masked_softmax gives it zeros")
+def mh_minus_20(*arguments):
+    return mh_where(*arguments, fill=-20.0)
+
+
+@wrong("multi_head", "wrong when a query may attend to nothing")
+def mh_adds_minus_100(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.shape[-1]) - 100.0 * ~mask).softmax(-1)
+    return side_by_side(weights @ v) @ W_o, weights
+
+
 @right("multi_head")
 def mh_library(x, W_q, W_k, W_v, W_o, n_heads, mask):
     q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
@@ -677,7 +416,7 @@ def mh_head_by_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
     for h in range(n_heads):
         part = slice(h * d_k, (h + 1) * d_k)
         scores = (x @ W_q[:, part]) @ (x @ W_k[:, part]).transpose(1, 2) / d_k ** 0.5
-        heads.append(torch.where(mask[:, h], scores, -torch.inf).softmax(-1))
+        heads.append(torch.where(mask[:, h], scores, -torch.inf).softmax(-1).nan_to_num())
         output = output + heads[-1] @ (x @ W_v[:, part]) @ W_o[part]
     return output, torch.stack(heads, dim=1)
 
@@ -686,7 +425,7 @@ def mh_head_by_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
 def mh_einsum(x, W_q, W_k, W_v, W_o, n_heads, mask):
     q, k, v = ((x @ W).unflatten(2, (n_heads, -1)) for W in (W_q, W_k, W_v))
     scores = torch.einsum("bihd,bjhd->bhij", q, k) * q.shape[-1] ** -0.5
-    weights = (scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)).softmax(-1)
+    weights = (scores + torch.zeros(mask.shape).masked_fill(~mask, -1e9)).softmax(-1) * mask
     return torch.einsum("bhij,bjhd->bihd", weights, v).flatten(2) @ W_o, weights
 
 
@@ -697,31 +436,11 @@ def filled_in(n, d_model, angle, even=math.sin, odd=math.cos):
     return torch.tensor([[(odd if j % 2 else even)(angle(t, j)) for j in range(d_model)] for t in range(n)])
 
 
-@wrong("sinusoidal", "sin and cos are swapped")
-def si_swapped(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model), math.cos, math.sin)
-
-
-@wrong("sinusoidal", "The left half is sin and the right half cos")
+@wrong("sinusoidal", "One half of the columns is sin and the other cos")
 def si_halves(n, d_model):
     speeds = torch.exp(-math.log(10000) * torch.arange(d_model // 2) / (d_model // 2))
     angles = torch.outer(torch.arange(n), speeds)
     return torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
-
-
-@wrong("sinusoidal", "The exponent is i / d")
-def si_half_rate(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 / d_model))
-
-
-@wrong("sinusoidal", "Every column has an angle of its own")
-def si_own_column(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j / d_model))
-
-
-@wrong("sinusoidal", "Every column has an angle of its own")
-def si_own_column_twice(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (2 * j / d_model))
 
 
 @wrong("sinusoidal", "do not multiply by 2 again")
@@ -730,28 +449,6 @@ def si_double_rate(n, d_model):
     angles = torch.arange(n)[:, None] / 10000 ** (2 * i / d_model)
     table[:, 0::2], table[:, 1::2] = torch.sin(angles), torch.cos(angles)
     return table
-
-
-@wrong("sinusoidal", "The base is not 10000")
-def si_base(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 1000 ** (j // 2 * 2 / d_model))
-
-
-@wrong("sinusoidal", "The position is multiplied")
-def si_multiplied(n, d_model):
-    angles = torch.arange(n)[:, None] * 10000 ** (torch.arange(0, d_model, 2) / d_model)
-    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(n, d_model)
-
-
-@wrong("sinusoidal", "The position is multiplied")
-def si_sign_of_the_exponent(n, d_model):
-    angles = torch.arange(n)[:, None] * torch.exp(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model))
-    return torch.stack([angles.sin(), angles.cos()], dim=2).reshape(n, d_model)
-
-
-@wrong("sinusoidal", "numbered from one")
-def si_from_one(n, d_model):
-    return filled_in(n, d_model, lambda t, j: (t + 1) / 10000 ** (j // 2 * 2 / d_model))
 
 
 @wrong("sinusoidal", "// would round that exponent down to 0")
@@ -770,7 +467,7 @@ def si_transposed(n, d_model):
     return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model)).T
 
 
-@wrong("sinusoidal", "The odd columns are empty")
+@wrong("sinusoidal", "They hold cos of the same angles")
 def si_no_cos(n, d_model):
     table = torch.zeros(n, d_model)
     table[:, ::2] = torch.sin(torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model))
@@ -806,32 +503,11 @@ def ro_rotate_half(x):
     return x * cos + torch.cat([-b, a], dim=-1) * sin
 
 
-@wrong("rotary", "put back as two halves")
-def ro_concatenated(x):
-    cos, sin = cos_and_sin(x)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=1)
-
-
 @wrong("rotary", "the other way round")
 def ro_clockwise(x):
     cos, sin = cos_and_sin(x)
     pairs = torch.view_as_complex(x.reshape(len(x), -1, 2)) * torch.complex(cos, -sin)
     return torch.view_as_real(pairs).flatten(1)
-
-
-@wrong("rotary", "sin and cos are swapped")
-def ro_swapped(x):
-    sin, cos = cos_and_sin(x)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
-
-
-@wrong("rotary", "There is no minus")
-def ro_no_minus(x):
-    cos, sin = cos_and_sin(x)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * cos + b * sin, a * sin + b * cos], dim=2).flatten(1)
 
 
 @wrong("rotary", "Keep the old one until both are done")
@@ -850,41 +526,6 @@ def ro_in_place(x):
     x[:, 0::2] = a * cos - b * sin
     x[:, 1::2] = a * sin + b * cos
     return x
-
-
-@wrong("rotary", "The base is not 10000")
-def ro_base(x):
-    cos, sin = cos_and_sin(x, base=1000.0)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
-
-
-@wrong("rotary", "The exponent is i / d")
-def ro_half_rate(x):
-    angles = torch.arange(len(x))[:, None] / 10000 ** (torch.arange(x.shape[1] // 2) / x.shape[1])
-    turned = torch.view_as_complex(x.unflatten(1, (-1, 2))) * torch.polar(torch.ones(()), angles)
-    return torch.view_as_real(turned).flatten(1)
-
-
-@wrong("rotary", "The position is multiplied")
-def ro_multiplied(x):
-    angles = torch.outer(torch.arange(len(x)), 10000 ** (torch.arange(0, x.shape[1], 2) / x.shape[1]))
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], dim=2).flatten(1)
-
-
-@wrong("rotary", "numbered from one")
-def ro_from_one(x):
-    cos, sin = cos_and_sin(x, first=1)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
-
-
-@wrong("rotary", "All pairs have the same angle")
-def ro_same_speed(x):
-    cos, sin = cos_and_sin(x, base=1.0)
-    a, b = x[:, 0::2], x[:, 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=2).flatten(1)
 
 
 @wrong("rotary", "The sinusoidal table is added")
