@@ -125,7 +125,7 @@ class Exercise:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
         return next((why for why, wrong in self.known
                      if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
-                            for arguments, mine in tried)
+                            for arguments, mine in reversed(tried))
                      and (not gradient or gradient in [_wrong_gradient(self, wrong, given) for given, _ in tried])), "")
 
 

@@ -1,0 +1,135 @@
+"""Exercises that put a layer together from parts: what a wrong one computes is told as a formula."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_utils.exercises.engine import Exercise, Verdict, WrongAnswer, check_signature
+
+LONGEST = 1000  # letters in a formula, ten times a layer's: beyond it, a loop runs away
+
+
+@dataclass(frozen=True, repr=False)
+class Formula:
+    """A sum of symbols, ``"x"``, and of calls, ``("norm_1", Formula(("x",)))``; their order does not count."""
+
+    terms: tuple
+
+    def __post_init__(self):
+        object.__setattr__(self, "terms", tuple(sorted(self.terms, key=lambda term: (len(str(term)), str(term)))))
+        if len(str(self)) > LONGEST:
+            raise WrongAnswer("the sum grows and grows. Each part is called once: does a loop run too often?")
+
+    def __add__(self, other) -> "Formula":
+        return Formula(self.terms + other.terms) if isinstance(other, Formula) else NotImplemented
+
+    add = __add__
+
+    def __radd__(self, other) -> "Formula":
+        return self if other == 0 else NotImplemented  # sum([a, b]) begins with 0
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function is not torch.add or len(args) != 2 or kwargs:
+            raise TypeError(f"{function.__name__} is none of the parts.")
+        return args[0] + args[1]
+
+    def __repr__(self) -> str:
+        return self.written({})
+
+    def written(self, names: dict["Formula", str]) -> str:
+        """As text, in which some formulas have names."""
+        left, words = Counter(self.terms), []
+        for formula, name in names.items():
+            while (known := Counter(formula.terms)) <= left:
+                left -= known
+                words.append(name)
+        words += [f"{term[0]}({term[1].written(names)})" if isinstance(term, tuple) else term
+                  for term in left.elements()]
+        return " + ".join(words)
+
+    def inner(self) -> set["Formula"]:
+        """What its calls were given, and the calls in that; no single symbols."""
+        given = [term[1] for term in self.terms if isinstance(term, tuple)]
+        return {part for part in given if not str(part).isidentifier()}.union(*(part.inner() for part in given))
+
+
+def named(right: Formula, mine: Formula) -> dict[Formula, str]:
+    """Short names for what one of the two repeats: first what is right, the longest first."""
+    names: dict[Formula, str] = {}
+    for part in sorted(right.inner() | mine.inner(), key=lambda part: (part not in right.inner(), -len(str(part)))):
+        tried = {**names, part: "hkmnpq"[len(names)]}
+        if any(len(re.findall(rf"\b{tried[part]}\b", formula.written(tried))) > 1 for formula in (right, mine)):
+            names = tried
+        if len(names) == 6:
+            break
+    return names
+
+
+@dataclass(frozen=True)
+class Layer(Exercise):
+    """An exercise whose function gets a tensor, and parts to call.
+
+    It first runs on symbols: if it computes something else than the solution, both are shown. All else is judged on
+    numbers, as everywhere, and so is what symbols cannot follow: any operation but calls of the parts and +.
+    """
+
+    def _judge(self, function) -> Verdict:
+        check_signature(self, function)
+        expected = {condition: self._run(self.solution, make) for condition, make in self.cases.items()}
+        stopped = often = ""
+        for condition, (right, once) in expected.items():
+            mine, calls = self._run(function, self.cases[condition])
+            if isinstance(mine, WrongAnswer):
+                raise WrongAnswer(f"{self.name}: {condition}, {mine}")
+            odd = [_times(part, calls.count(part)) for part in self.parameters if calls.count(part) != once.count(part)]
+            if not isinstance(mine, Formula):
+                stopped = stopped or (f"\nWhy: not known, since it does more than call its parts, each with one thing, "
+                                      f"and add. (On symbols: {type(mine).__name__}: {mine})")
+            elif mine != right:
+                odd += [f"what {part} returned is not used" for part in once if part in calls and part not in str(mine)]
+                odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
+                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
+                                  + (f"\nWhy: {', '.join(odd)}." if odd else ""))
+            elif odd:
+                often = often or f"{condition} {', '.join(odd)}"
+        try:
+            verdict = super()._judge(function)
+        except WrongAnswer as wrong:
+            raise WrongAnswer(f"{wrong}{stopped if 'Wrong values' in str(wrong) else ''}") from wrong.__cause__
+        if verdict.kind == "right" and often:
+            return Verdict("slow", f"{self.name}: right, but {often}. That costs its time again, and two calls of a "
+                                   "part with dropout differ. Give what it returned a name.")
+        return verdict
+
+    def _run(self, function, make) -> tuple[object, list[str]]:
+        """What a function makes of symbols, or its exception, and the parts' names in the order of their calls."""
+        calls = []
+
+        def symbol(name, value):
+            def part(*given, **more):
+                if len(given) + len(more) != 1:
+                    raise WrongAnswer(f"{name} is called with {len(given) + len(more)} arguments; expected one.")
+                calls.append(name)
+                return Formula(((name, *given, *more.values()),))
+            return Formula((name,)) if isinstance(value, Tensor) else part if callable(value) else value
+
+        try:
+            return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls
+        except Exception as error:
+            return error, calls
+
+
+def _times(part: str, n: int) -> str:
+    return f"{part} is never called" if n == 0 else f"{part} is called {'twice' if n == 2 else f'{n} times'}"
+
+
+def _compared(condition: str, mine: Formula, right: Formula) -> str:
+    names = named(right, mine)
+    where = [f"`{name} = {part.written({other: names[other] for other in names if other != part})}`"
+             for part, name in names.items()]
+    return (f"{condition[0].upper()}{condition[1:]} you computed\n`{mine.written(names)}`\n"
+            f"expected\n`{right.written(names)}`" + (f"\nwhere {' and '.join(where)}." if where else ""))
