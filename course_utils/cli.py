@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, replace_file, seed_asked_for
+from .course import CourseError, course_root, is_further, replace_file, seed_asked_for
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -289,17 +289,17 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
     if arguments.out.exists() and not arguments.out.is_dir():
         raise CourseError(f"--out {arguments.out} is a file; expected a folder.")
     paths = _paths(arguments.notebooks, root)
-    course = find(None, root)
+    lessons = [path for path in find(None, root) if not is_further(path)]
 
     def link(place: int) -> tuple[str, str] | None:
-        """Address and title of the page of the notebook at this place, if there is or will be one."""
-        path = course[place] if 0 <= place < len(course) else None
+        """Address and title of the page of the lesson at this place, if there is or will be one."""
+        path = lessons[place] if 0 <= place < len(lessons) else None
         if path is None or not (path in paths or (arguments.out / f"{path.stem}.html").is_file()):
             return None
         return f"{path.stem}.html", heading(read(path))
 
     for path in paths:
-        place = course.index(path) if path in course else -2
+        place = lessons.index(path) if path in lessons else -2         # a further notebook names its lesson itself
         target = arguments.out / f"{path.stem}.html"
         html = page(read(path), path.parent, before=link(place - 1), after=link(place + 1))
         with replace_file(target) as file:

@@ -26,6 +26,17 @@ def course_root() -> Path:
     raise CourseError(f"no folder notebooks/ in {Path.cwd()}. Change to the folder that the course was cloned into.")
 
 
+def numbered(root: Path) -> list[Path]:
+    """The course's notebooks in their order: each lesson, and after it its further ones (``notebooks/further/``)."""
+    found = [*root.glob("notebooks/[0-9][0-9]_*.ipynb"), *root.glob("notebooks/further/[0-9][0-9]_*.ipynb")]
+    return sorted(found, key=lambda path: (path.name[:2], is_further(path), path.name))
+
+
+def is_further(path: Path) -> bool:
+    """Whether a notebook is no step of a lesson's argument: it lies in ``notebooks/further/``."""
+    return path.parent.name == "further"
+
+
 def seed_asked_for() -> int | None:
     """The seed in the environment variable ``COURSE_SEED``; None if it is not set or empty.
 

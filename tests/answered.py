@@ -1,4 +1,4 @@
-"""Run a handout with no exercise solved, with all solved, or with every one wrong: ``python tests/answered.py 02 wrong``.
+"""Run a handout with no exercise solved, with all solved or with all wrong: ``python tests/answered.py 02 wrong``.
 
 Minutes a notebook, so by hand. It prints the cards' first characters, the seconds, and any cell that raised.
 """

@@ -21,6 +21,7 @@ from synthetic import lesson
 
 from course_utils import bert, cli, doctor
 from course_utils.course import KEEP_GOING, course_root
+from course_utils.publish.exporting import prepared
 from course_utils.publish.handouts import handout
 from course_utils.publish.notebooks import METADATA, find, read, tidy, write
 
@@ -534,3 +535,24 @@ def test_find(course):
         assert find(name, course) == [course / "notebooks" / "01_works.ipynb"]
     (course / "further.ipynb").touch()
     assert find("further.ipynb", course) == [course / "further.ipynb"]
+
+
+def test_a_further_notebook_has_a_name_and_its_lesson_the_number(course):
+    further = course / "notebooks" / "further" / "01_more.ipynb"
+    further.parent.mkdir()
+    shutil.copy(course / "notebooks" / "01_works.ipynb", further)
+    assert find("01", course) == [course / "notebooks" / "01_works.ipynb"]
+    assert find("01_more", course) == [further]
+    assert [path.name for path in find(None, course)] == [
+        "01_works.ipynb", "01_more.ipynb", "02_fails.ipynb", "03_lesson.ipynb"]
+    assert run(course, "page", "01", "01_more", "02", "--out", "site") == cli.EXIT_OK
+    page = (course / "site" / "01_works.html").read_text(encoding="utf-8")
+    assert '<a href="02_fails.html" rel="next">' in page, "the next lesson, not the further notebook"
+
+
+def test_links_to_notebooks_are_links_to_pages(course):
+    link = new_markdown_cell("[back](../01_works.ipynb), [there](further/01_more.ipynb#cell-id=a), "
+                             "[elsewhere](https://example.org/x.ipynb)")
+    exported = prepared(new_notebook(cells=[link]), course).cells[0].source
+    assert exported == ("[back](01_works.html), [there](01_more.html#cell-id=a), "
+                        "[elsewhere](https://example.org/x.ipynb)")

@@ -13,9 +13,9 @@ import pytest
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
 from course_utils.claims.condition import Terms
 from course_utils.claims.declared import accept, changes, kept, terms
-from course_utils.course import KEEP_GOING, course_root
+from course_utils.course import KEEP_GOING, course_root, numbered
 
-NOTEBOOKS = sorted((course_root() / "notebooks").glob("0[1-8]_*.ipynb"))
+NOTEBOOKS = [path for path in numbered(course_root()) if not path.name.startswith("00")]
 
 
 def sources(path: Path) -> dict[str, Terms]:

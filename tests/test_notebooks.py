@@ -1,6 +1,7 @@
 """Rules that every committed notebook keeps. Each rule is itself tested on a notebook that breaks it."""
 
 import ast
+import math
 import re
 import statistics
 from collections.abc import Callable
@@ -11,10 +12,10 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from course_utils.course import course_root
+from course_utils.course import course_root, is_further, numbered
 from course_utils.publish.notebooks import METADATA, read, tags
 
-NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = numbered(course_root())
 SLIDE_TYPES = {"slide", "subslide", "fragment", "notes", "skip", "-"}
 CAN_FAIL = {"claim", "check", "same_output"}
 MACHINE_PATH = re.compile(
@@ -27,11 +28,18 @@ NAMESPACES = ("http://www.w3.org/",)  # names inside SVG and MathML; nothing is 
 
 Rule = Callable[[NotebookNode, Path], list[str]]
 RULES: list[Rule] = []
+FOR_SLIDES: list[Rule] = []
 
 
 def rule(function: Rule) -> Rule:
     """Add a rule: it gets a notebook and its folder and returns what breaks it."""
     RULES.append(function)
+    return function
+
+
+def for_slides(function: Rule) -> Rule:
+    """Mark a rule that further notebooks, which are made for reading, need not keep."""
+    FOR_SLIDES.append(function)
     return function
 
 
@@ -145,11 +153,13 @@ def text_between_code(notebook, folder):
 
 
 @rule
+@for_slides
 def every_cell_has_a_slide_type(notebook, folder):
     return [f"{slide_type(cell)}: {first_line(cell)}" for cell in notebook.cells if slide_type(cell) not in SLIDE_TYPES]
 
 
 @rule
+@for_slides
 def every_section_has_notes(notebook, folder):
     sections: list[list[NotebookNode]] = []
     for cell in notebook.cells:
@@ -267,7 +277,59 @@ def metadata_is_what_course_run_writes(notebook, folder):
 @pytest.mark.parametrize("check", RULES, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_committed_notebook(path, check):
+    if is_further(path) and check in FOR_SLIDES:
+        pytest.skip("made for reading")
     assert check(read(path), path.parent) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_keeps_its_budget(path):
+    if path.name[:2] in LONG:
+        pytest.skip("a lesson that is still to be cut")
+    counts = counted(read(path))
+    budget = FURTHER if is_further(path) else LESSON
+    assert {name: n for name, n in counts.items() if n > budget.get(name, math.inf)} == {}
+
+
+def test_a_lesson_and_its_further_notebooks_link_to_each_other():
+    for path in filter(is_further, NOTEBOOKS):
+        lesson, = (other for other in NOTEBOOKS if other.name[:2] == path.name[:2] and not is_further(other))
+        assert f"](further/{path.name})" in lesson.read_text(encoding="utf-8"), path.name
+        assert f"](../{lesson.name})" in path.read_text(encoding="utf-8"), path.name
+
+
+# --- budgets: what an hour holds ------------------------------------------------------------------------------------
+
+LESSON = {"cells": 150, "words": 4500, "words of notes": 1500, "lines of code": 450, "slides": 40, "minutes": 75}
+FURTHER = {"cells": 90, "words": 2500, "lines of code": 300}
+LONG = {"01", "02", "03", "04", "05", "06"}                     # numbers of lessons that are still to be cut
+
+
+def counted(notebook: NotebookNode) -> dict[str, float]:
+    """What a student meets and what a class takes; notes count as notes only.
+
+    Minutes: notes at 130 words each, words on slides at 400 (half is read while one talks), 12 lines of code, 40
+    seconds a prediction, 8 minutes an exercise on a slide, and 5 for questions.
+    """
+    notes = [cell for cell in notebook.cells if slide_type(cell) == "notes"]
+    met = [cell for cell in notebook.cells if slide_type(cell) != "notes"]
+    shown, on_slide = [], False
+    for cell in notebook.cells:
+        kind = slide_type(cell) or "-"
+        on_slide = on_slide if kind in ("-", "notes") else kind != "skip"       # "-" belongs to the cell before
+        shown += [cell] * (on_slide and kind != "notes")
+    words = {name: sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+             for name, cells in (("notes", notes), ("met", met), ("shown", shown))}
+    code = [cell for cell in met if cell.cell_type == "code"]
+    exercises = [cell for cell in shown if "exercise" in tags(cell)]
+    lines = sum(length(cell) for cell in shown
+                if cell.cell_type == "code" and not tags(cell) & {"exercise", "hide-input", "solution"})
+    predictions = sum(len(re.findall(r"(?m)\*\*Predict|^#+ Predict", cell.source)) for cell in shown
+                      if cell.cell_type == "markdown")
+    minutes = (words["notes"] / 130 + words["shown"] / 400 + lines / 12 + predictions * 2 / 3 + 8 * len(exercises) + 5)
+    return {"cells": len(met), "words": words["met"], "words of notes": words["notes"],
+            "lines of code": sum(map(length, code)),
+            "slides": sum(slide_type(cell) in ("slide", "subslide") for cell in notebook.cells), "minutes": minutes}
 
 
 # --- the rules themselves -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
 
+from ..course import numbered
 from . import condition, seeds
 from .card import MIME, Claim, badge, columns, conclusion, plain
 from .stored import EXPERIMENTS
@@ -17,7 +18,8 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
     """Read the claims back from executed notebooks.
 
     Args:
-        paths: ``.ipynb`` files, in the order of the ledger; default: the course's lessons, as they are saved.
+        paths: ``.ipynb`` files, in the order of the ledger; default: the course's lessons and their further notebooks,
+            as they are saved.
 
     Returns:
         One dict per claim: its record (see `Claim`), ``tried`` (at how many seeds it held, in words), ``failed_at``
@@ -28,7 +30,8 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
             not measure, or an id occurs twice.
     """
     rows: list[dict] = []
-    for path in map(Path, sorted(LESSONS.glob("0[1-8]_*.ipynb")) if paths is None else paths):
+    lessons = [path for path in numbered(LESSONS.parent) if not path.name.startswith("00")]  # 00 shows the ledger
+    for path in map(Path, lessons if paths is None else paths):
         for card in _cards(path):
             condition.check(card.terms.condition, card.measured, card.shown)
             tried = seeds.tried(card.id, card.terms.condition)

@@ -83,7 +83,8 @@ class Exercise:
         A stub that raises `NotImplementedError`, or returns `None` or an ellipsis, or calls one, is "unwritten".
         """
         try:
-            return self._judge(function)
+            with torch.random.fork_rng(devices=[]):                    # later cells draw what they would draw
+                return self._judge(function)
         except WrongAnswer as wrong:
             return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__))
 
@@ -100,7 +101,7 @@ class Exercise:
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
                 what = wrong_result(self, mine, right, moved)
                 why = (self._named(tried) or _unused(self, function, arguments)) if what and moved is None else ""
-                if not what and (what := _wrong_gradient(self, function, arguments)):
+                if not what and (what := _wrong_gradient(self, function, arguments, right)):
                     why = self._named(tried, gradient=what)
                 if what:
                     self.reject("" if largest is None else condition, what, arguments, mine, why)
@@ -425,14 +426,14 @@ def _tracked(value) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
 
 
-def _wrong_gradient(exercise: Exercise, function, arguments: tuple) -> str:
+def _wrong_gradient(exercise: Exercise, function, arguments: tuple, right) -> str:
     """The values are right: do gradients flow to the same arguments, with the same values, and no argument is cut?"""
     with torch.enable_grad():
         if cut := _cut_off(exercise, function, arguments):
             return cut
-        right = _gradients(exercise.solution, arguments)
-        mine = _gradients(function, arguments) if right else {}
-    for i, gradient in right.items():
+        expected = _gradients(exercise.solution, arguments) if _is_rounded(right) else {}
+        mine = _gradients(function, arguments) if expected else {}
+    for i, gradient in expected.items():
         name, found = exercise.parameters[i], mine.get(i)
         if isinstance(found, Exception):
             return f"Right values, but it raised {type(found).__name__} when gradients were asked for: {found}"

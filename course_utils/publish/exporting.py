@@ -4,6 +4,7 @@ MathJax and reveal.js are taken from the installed packages sphinx-mathjax-offli
 the file. The code of cells tagged ``hide-input`` is left out.
 """
 
+import re
 from collections.abc import Set
 from copy import deepcopy
 from functools import cache
@@ -18,6 +19,7 @@ from traitlets.config import Config
 from ..course import CourseError
 from .notebooks import embed_pictures, tags
 
+NOTEBOOK = re.compile(r"\]\((?![a-z]+:)(?:[\w.-]+/)*(\w+)\.ipynb(#[^)\s]*)?\)")   # a link to one
 TEMPLATES = Path(__file__).parent / "templates"
 # A widget's HTML works without a kernel, its live view does not; PNG before text.
 PRIORITY = ["text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain"]
@@ -45,13 +47,17 @@ def script(package: str, ending: str) -> str:
 
 
 def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset()) -> NotebookNode:
-    """A copy with its pictures inside, without the cells that carry one of these tags, and without widget state."""
+    """A copy with its pictures inside, without the cells that carry one of these tags, and without widget state.
+
+    Links to notebooks become links to their pages, which lie together in one folder.
+    """
     copy = deepcopy(notebook)
     copy.metadata.pop("widgets", None)
     copy.cells = [cell for cell in copy.cells if not tags(cell) & without]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, folder)               # nbconvert embeds no file from outside the notebook's folder
+            cell.source = NOTEBOOK.sub(r"](\1.html\2)", cell.source)
         if "hide-input" in tags(cell):
             cell.metadata["transient"] = {"remove_source": True}
     return copy

@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import KEEP_GOING, SEED, CourseError, replace_file
+from ..course import KEEP_GOING, SEED, CourseError, is_further, numbered, replace_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -61,22 +61,24 @@ class Run:
 
 
 def find(name: str | None, root: Path) -> list[Path]:
-    """The notebook with this number, name or path, or with ``None`` every numbered notebook.
+    """The lesson with this number, the notebook with this name or path, or with ``None`` every numbered notebook.
 
     Args:
         name: ``"02"``, ``"2"``, ``"02_bahdanau_attention"`` with or without ``.ipynb``, or the path of any notebook.
+            A number is the lesson's; its further notebooks have names.
         root: the folder that holds ``notebooks/``.
 
     Raises:
         CourseError: if there is none, or several have the number; the message lists them.
     """
-    everything = sorted((root / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    everything = numbered(root)
     if name is None:
         found = everything
     elif Path(name).suffix == ".ipynb" and Path(name).is_file():
         found = [Path(name).resolve()]
     else:
-        found = [path for path in everything if path.name[:2] == name.zfill(2) or name in (path.name, path.stem)]
+        found = [path for path in everything if name in (path.name, path.stem)
+                 or path.name[:2] == name.zfill(2) and not is_further(path)]
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             raise CourseError(f"{len(found)} notebooks have the number {name!r}: {names}. Keep one of them, and give "
