@@ -1,11 +1,11 @@
 """Lesson 06 as a table: time and memory of seven kinds of attention against the length, on this machine.
 
 ``python experiments/bench_efficient.py`` writes ``bench_efficient.json``, from which ``tables.py`` makes a table:
-forward, and forward with backward, n = 1,024 to 16,384, one sequence, two heads of width 64. On a GPU it is
-``--device cuda --out experiments/bench_efficient_gpu.json``. Each cell of the table is a process of its own, so that no
-memory is left over from the one before. What would not fit into the free memory is left out, with the memory that it
-would have needed. ``tiled`` is measured forward only: with backward, plain PyTorch keeps every tile and makes a
-gradient as long as the text for each (minutes from n = 8,192 on).
+forward, and forward with backward, n = 1,024 to 16,384, one sequence, two heads of width 64. On a GPU if there is one,
+then ``bench_efficient_gpu.json`` (``--device cpu`` for the processor all the same). Each cell of the table is a process
+of its own, so that no memory is left over from the one before. What would not fit into the free memory is left out,
+with the memory that it would have needed. ``tiled`` is measured forward only: with backward, plain PyTorch keeps every
+tile and makes a gradient as long as the text for each (minutes from n = 8,192 on).
 """
 
 import argparse
@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import psutil
+import tables
 import torch
 from torch import Tensor
 
@@ -98,10 +99,11 @@ def row(kind: str, backward: bool, device: str, dtype: str, lengths: tuple[int, 
 def main(arguments: list[str] | None = None) -> None:
     """Measure all cells of the table and store them, or measure one in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
+    parser.add_argument("--out", type=Path, help="file to store it in; default: beside this script")
+    parser.add_argument("--print", action="store_true", help="only print the table, store nothing")
     parser.add_argument("--case", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.case:
@@ -113,10 +115,14 @@ def main(arguments: list[str] | None = None) -> None:
     for backward, rows in enumerate((results["forward"], results["backward"])):
         for kind in (kind for kind in KINDS if not (backward and kind == "tiled")):
             rows[kind] = row(kind, bool(backward), given.device, given.dtype, given.lengths)
-            print(kind, "with backward" * backward, rows[kind], flush=True)
+            print(kind, "with backward" * backward, rows[kind], file=sys.stderr)
+    print("\n".join(tables.efficient(results)))
+    if given.print:
+        return
     lengths = " ".join(map(str, given.lengths))
     command = f"python experiments/bench_efficient.py --device {given.device} --dtype {given.dtype} --lengths {lengths}"
-    store(given.out, command, [0], results)
+    out = given.out or Path(__file__).with_name(f"bench_efficient{'_gpu' * (given.device == 'cuda')}.json")
+    store(out, command, [0], results)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 
-from course_utils.claims.stored import EXPERIMENTS, Stored, stored
+from course_utils.claims.stored import EXPERIMENTS, stored
 
 PAGES = (EXPERIMENTS.parent / "README.md", EXPERIMENTS / "README.md")
 
 
-def real_reviews(measured: Stored) -> list[str]:
+def real_reviews(results: dict) -> list[str]:
     """Accuracy on SST-2 in percent, the mean of the seeds, by method and number of training sentences."""
-    sizes = measured.results["training_sentences"]
+    sizes = results["training_sentences"]
     methods = list(next(iter(sizes.values()))["accuracy"])
     lines = heads("training sentences", *methods, "CPU seconds of fine-tuning", right=True)
     for size, row in sizes.items():
@@ -23,10 +23,10 @@ def real_reviews(measured: Stored) -> list[str]:
     return lines
 
 
-def attention_view(measured: Stored) -> list[str]:
+def attention_view(results: dict) -> list[str]:
     """Size and speed of the pages, by tensor and library."""
     lines = heads("layers × heads × tokens", "", "page", "first paint", "hover", "head switch")
-    for case, rows in measured.results.items():
+    for case, rows in results.items():
         for i, (name, row) in enumerate(rows.items()):
             times = [row["failed"], "", ""] if "failed" in row else [
                 f"{row['seconds']:.2f} s", f"{row['hover']:,.0f} ms", f"{row['head']:,.0f} ms"]
@@ -34,36 +34,35 @@ def attention_view(measured: Stored) -> list[str]:
     return lines
 
 
-def layers(measured: Stored) -> list[str]:
+def layers(results: dict) -> list[str]:
     """Time of our layers, and that of other libraries' divided by it."""
     titles = {"torch": "`torch.nn.Transformer…Layer`", "transformers": "`transformers` (BERT, BART; SDPA)"}
     lines = heads("layer", "dropout", "ours", *titles.values())
-    for kind, rows in measured.results["layers"].items():
+    for kind, rows in results["layers"].items():
         for dropout, row in rows.items():
             ratios = [ratio(row[name]["ratio"]) if name in row else "" for name in titles]
             lines.append(line(kind, f"{float(dropout):g}", f"{row['ours']['milliseconds']:.0f} ms", *ratios))
     return lines
 
 
-def decoding(measured: Stored) -> list[str]:
+def decoding(results: dict) -> list[str]:
     """How many times faster the cache makes greedy decoding, by sentences at once and words."""
-    rows = measured.results["decoding"]
+    rows = results["decoding"]
     first, *lengths = next(iter(rows.values()))
     lines = heads("sentences at once", f"{first} words", *lengths)
     return lines + [line(batch, *(f"{cell['reread'] / cell['cached']:.1f}" for cell in row.values()))
                     for batch, row in rows.items()]
 
 
-def bert(measured: Stored) -> list[str]:
+def bert(results: dict) -> list[str]:
     """Time of our BERT and that of transformers."""
     return heads("texts", "ours", "`transformers` (SDPA)", "theirs / ours") + [
         line(name, *(f"{row[who]:.0f} ms" for who in ("ours", "transformers")), ratio(row["ratio"]))
-        for name, row in measured.results.items()]
+        for name, row in results.items()]
 
 
-def efficient(measured: Stored) -> list[str]:
+def efficient(results: dict) -> list[str]:
     """Milliseconds / megabytes by attention and length."""
-    results = measured.results
     lines = heads("", *(f"n = {n:,}" for n in results["lengths"]), right=True)
     for name, rows in (("{}", results["forward"]), ("{}, with backward", results["backward"])):
         lines += [line(name.format(kind), *map(cost, cells)) for kind, cells in rows.items()]
@@ -113,7 +112,7 @@ def renew(text: str, names: Iterable[str] = TABLES, folder: Path = EXPERIMENTS) 
             measured = stored(file, folder)
             source = f"({str(measured)[0].upper()}{str(measured)[1:]}.)"
             before, rest = text.split(start)
-            text = before + start + "\n".join([*TABLES[name](measured), "", source]) + end + rest.split(end)[1]
+            text = before + start + "\n".join([*TABLES[name](measured.results), "", source]) + end + rest.split(end)[1]
     return text
 
 

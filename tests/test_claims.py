@@ -128,7 +128,7 @@ def test_a_claim_that_holds_shows_a_card(shown):
     assert "<script" not in bundle["text/html"]
     record = json.loads(json.dumps(bundle[MIME], allow_nan=False))
     assert record == bundle[MIME]
-    assert record["measured"] == {"with": 93.456, "share": 0.961}           # in full precision
+    assert record["measured"] == [["with", 93.456], ["share", 0.961]]       # in full precision
     assert record["condition"] == ROW["holds"]
     assert card.Claim.from_record(record).record() == record
 
@@ -141,7 +141,7 @@ def test_a_claim_that_holds_shows_a_card(shown):
 def test_numbers_as_a_reader_sees_them(shown, value, words):
     claim(**{**ROW, "measured": {"x": value, "y": 1.0}, "holds": '"y" == 1'})
     record = json.loads(json.dumps(shown[0][MIME], allow_nan=False))
-    assert record["shown"]["x"] == words
+    assert dict(record["shown"])["x"] == words
     number = value[0] if isinstance(value, tuple) else value
     assert card.Claim.from_record(record).measured["x"] == pytest.approx(float(number), rel=0, nan_ok=True)
 
@@ -276,6 +276,15 @@ def test_collect_keeps_order_and_says_where_from(shown, tmp_path):
     rows = collect([first, str(second)])
     assert [(row["id"], row["notebook"], row["verdict"]) for row in rows] == [
         ("02.bleu-by-length", "02_b.ipynb", "holds"), ("02.aer", "03_a.ipynb", "holds")]
+
+
+def test_a_file_that_sorts_keys_keeps_the_order_of_the_cell(shown, tmp_path):
+    claim(**{**ROW, "published": {"z": "1", "a": "2"}, "measured": {"with": 93.4, "a, other": 2.0, "share": 0.9}})
+    path = notebook(tmp_path / "02_a.ipynb", shown)
+    path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))
+    [row] = collect([path])
+    assert str(card.Claim.from_record(row)) == shown[0]["text/plain"]
+    assert "z: 1; a: 2 | with: 93.4; a, other: 2; share: 0.9 |" in str(table([row]))
 
 
 def test_collect_says_what_is_wrong(shown, tmp_path):

@@ -16,6 +16,7 @@ from .condition import Terms
 from .stored import Stored
 
 MIME = "application/vnd.attention-course.claim+json"
+LABELLED = ("published", "shown", "measured")       # dicts of a claim that are lists of pairs in its record
 _BARE = "margin:0;padding:0;float:none;width:auto"          # of a list in a card, against the styles of pages
 
 
@@ -67,16 +68,20 @@ class Claim:
         ours, terms = ([field.name for field in fields(kind) if field.name != "terms"] for kind in (cls, Terms))
         if missing := [name for name in ours + terms if name not in record]:
             raise KeyError(", ".join(missing))
-        given = {name: record[name] for name in ours}
-        given["measured"] = {label: float(value) for label, value in record["measured"].items()}
+        given = {name: dict(record[name]) if name in LABELLED else record[name] for name in ours}
+        given["measured"] = {label: float(value) for label, value in given["measured"].items()}
         return cls(**given, terms=Terms(**{name: record[name] for name in terms}))
 
     def record(self) -> dict:
-        """All of it as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``."""
-        numbers = {label: value if math.isfinite(value) else str(value) for label, value in self.measured.items()}
-        flat = {**asdict(self), **asdict(self.terms)}
+        """All of it as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``.
+
+        Labels and values are lists of pairs: a notebook's file sorts the keys of a dict.
+        """
+        flat = {**asdict(self), **asdict(self.terms), "holds": self.holds, "verdict": self.verdict}
         del flat["terms"]
-        return {**flat, "measured": numbers, "holds": self.holds, "verdict": self.verdict}
+        flat["measured"] = {label: value if math.isfinite(value) else str(value)
+                            for label, value in self.measured.items()}
+        return flat | {name: [list(pair) for pair in flat[name].items()] for name in LABELLED}
 
     def __str__(self) -> str:
         rival = f"  rival:     {self.terms.rival}\n" if self.terms.rival else ""

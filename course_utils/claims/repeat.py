@@ -78,7 +78,8 @@ def _keep(claims: list[Declared], seed: int, answer: dict, told: dict[str, str],
     for claim in claims:
         found = answer["found"].get(claim.id)
         stopped = "" if found else answer["stopped"] or "its cell showed no card"
-        trial = seeds.Trial(bool(found) and found["holds"], found["measured"] if found else {}, **told, stopped=stopped)
+        trial = seeds.Trial(bool(found) and found["holds"], dict(found["measured"]) if found else {}, **told,
+                            stopped=stopped)
         seeds.add(claim.id, claim.terms.condition, {seed: trial})
         if trial.holds != claim.terms.expected or stopped:
             failed.append(f"{claim.id} ({stopped or found['verdict']})")
