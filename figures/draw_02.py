@@ -116,7 +116,7 @@ def alignment():
     source, source_widths = _place(EXAMPLE.source, size, 890)
     target, target_widths = _place(EXAMPLE.target, size, 890)
     source, target = [x + 35 for x in source], [x + 35 for x in target]
-    crossing, two = {(4, 6), (5, 5), (6, 4)}, {(7, 7), (8, 7)}
+    (crossing,), two = EXAMPLE.inverted, {(7, 7), (8, 7)}
     for x, w, chosen in ((source, source_widths, (4, 5, 6)), (target, target_widths, (4, 5, 6))):
         y, color = (upper, KEY) if x is source else (lower, QUERY)
         begin, end = x[chosen[0]] - w[chosen[0]] / 2 - 7, x[chosen[-1]] + w[chosen[-1]] / 2 + 7

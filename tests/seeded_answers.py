@@ -82,4 +82,4 @@ def test_the_notebook_shows_the_solution(lesson_exercise):
     cells = [cell.source for path in NOTEBOOKS.rglob("*.ipynb") for cell in nbformat.read(path, 4).cells]
     shown = [source for source in cells if f'check("{name}", solution=True)' in source]
     assert shown == [f'# Solution\n{code(lesson_exercise.solution)}\n{name} = check("{name}", solution=True)']
-    assert sum(source.endswith(f'\n\n{name} = check("{name}")') for source in cells) == 1
+    assert any(source.endswith(f'\n\n{name} = check("{name}")') for source in cells)

@@ -301,8 +301,9 @@ def test_a_prediction_is_of_numbers_that_are_measured():
 
 
 def test_break_it_changes_one_piece(capsys):
-    broken = break_it("scaled_dot_attention", " / math.sqrt(query.size(-1))", "")
+    whole, broken = break_it("scaled_dot_attention", " / math.sqrt(query.size(-1))", "")
     x, mask = torch.randn(1, 3, 4), torch.ones(1, 1, 3).bool()
+    torch.testing.assert_close(whole(x, x, x, mask)[1], (x @ x.mT / 2).softmax(-1))
     torch.testing.assert_close(broken(x, x, x, mask)[1], (x @ x.mT).softmax(-1))
     assert "`/ math.sqrt(query.size(-1))` is now `nothing`" in capsys.readouterr().out
     with pytest.raises(ValueError, match="expected once in\ndef scaled_dot_attention"):

@@ -14,7 +14,6 @@ from course_utils.data.grammar import (
     PHENOMENA,
     Grammar,
     corpus,
-    inverted_phrases,
     train_test,
 )
 from course_utils.data.lexicon import headword, load_lexicon
@@ -538,14 +537,20 @@ def test_english_spelling(sample):
 
 
 def test_inverted_phrases_are_those_whose_links_cross(sample):
-    assert inverted_phrases(EXAMPLE) == [frozenset({(4, 6), (5, 5), (6, 4)})]
+    """The noun comes first in French and last in English; only an adjective that keeps its side may stand between."""
     _, pairs = sample
+    keep_sides = {adjective.english for adjective in load_lexicon("full").adjectives
+                  if adjective.slot in tables.BEFORE_NOUN}
     for pair in pairs:
-        assert bool(inverted_phrases(pair)) == ("inversion" in pair.phenomena)
-        for phrase in inverted_phrases(pair):
+        assert bool(pair.inverted) == ("inversion" in pair.phenomena)
+        assert any(len(phrase) > 2 for phrase in pair.inverted) == ("double_inversion" in pair.phenomena)
+        assert list(pair.inverted) == sorted(pair.inverted, key=min)
+        for phrase in pair.inverted:
             rows, columns = zip(*sorted(phrase), strict=True)
             assert len(phrase) >= 2
             assert list(columns) == sorted(columns, reverse=True)
+            assert {pair.source[i] for i in range(columns[-1], columns[0]) if i not in columns} <= keep_sides
+            assert list(rows) == list(range(rows[0], rows[-1] + 1))
             assert phrase <= set(pair.links)
 
 

@@ -79,12 +79,15 @@ class Pair(NamedTuple):
         target: French tokens; an elided word is a token of its own (``l'``).
         links: sorted pairs ``(target position, source position)`` from zero, like the cells of an attention matrix.
         phenomena: names from ``PHENOMENA``.
+        inverted: for each noun phrase whose adjectives change sides, from left to right, the links of these adjectives
+            and their noun, which cross in a matrix. In ``EXAMPLE`` that is one, ``european economic area``.
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     links: tuple[tuple[int, int], ...]
     phenomena: frozenset[str]
+    inverted: tuple[frozenset[tuple[int, int]], ...] = ()
 
 
 # The sentence of Bahdanau et al. (2015), figure 3a. The grammar can derive it; ``corpus`` never returns it.
@@ -94,6 +97,7 @@ EXAMPLE = Pair(
     ((0, 0), (1, 1), (2, 2), (3, 3), (4, 6), (5, 5), (6, 4), (7, 7), (8, 7), (9, 8), (10, 9), (11, 10), (12, 11),
      (13, 12)),
     frozenset({"inversion", "double_inversion", "agreement", "elision", "one_to_many", "passive"}),
+    (frozenset({(4, 6), (5, 5), (6, 4)}),),
 )
 
 
@@ -129,6 +133,7 @@ class Grammar:
         self.words, self.rng = words, rng
         self.tenses = {tense: TENSE_WEIGHTS[tense] for tense in words.tenses}
         self.last_id, self.phenomena = 0, set()
+        self.inverted = []  # link ids of each noun and its adjectives that change sides
         self.used = set()  # nouns, verbs and adjectives of the current clause, by id()
 
     # choices and links
@@ -175,7 +180,7 @@ class Grammar:
 
     def sentence(self, clauses: int) -> Pair:
         """CLAUSE (CONJUNCTION CLAUSE)… ``.``"""
-        self.last_id, self.phenomena = 0, set()
+        self.last_id, self.phenomena, self.inverted = 0, set(), []
         english, french = self.clause()
         for _ in range(clauses - 1):
             weights = [int(conjunction.extra) for conjunction in self.words.conjunctions]
@@ -233,8 +238,10 @@ class Grammar:
         adjectives = self.adjectives(noun)
         for adjective in adjectives:
             english, french = self.add_adjective(adjective, form, english, french)
-        inverted = sum(adjective.slot not in BEFORE_NOUN for adjective in adjectives)
-        self.phenomena.update(("inversion", "double_inversion")[:inverted])
+        after = sum(adjective.slot not in BEFORE_NOUN for adjective in adjectives)
+        self.phenomena.update(("inversion", "double_inversion")[:after])
+        if after:
+            self.inverted.append([link for _, (link,) in french[-after - 1:]])  # the noun and what follows it
         english, french = self.add_determiner(form, english, french, negated)
         if depth:
             more = self.complement(noun, form, depth - 1)
@@ -484,27 +491,10 @@ class Grammar:
             "one_to_many": len({i for _, i in links}) < len(links),
         }
         self.phenomena.update(name for name, present in found.items() if present)
+        columns = sorted(sorted(position[link] for link in ids) for ids in self.inverted)
+        inverted = tuple(frozenset(link for link in links if link[1] in phrase) for phrase in columns)
         return Pair(tuple(word for word, _ in english), tuple(mot for mot, _ in elided), tuple(links),
-                    frozenset(self.phenomena))
-
-
-def inverted_phrases(pair: Pair) -> list[frozenset[tuple[int, int]]]:
-    """The links of each noun phrase whose adjectives change sides: noun and adjectives, which cross in a matrix.
-
-    For ``EXAMPLE`` that is one phrase, ``european economic area``, with three links.
-    """
-    after_noun = {adjective.english for adjective in load_lexicon("full").adjectives
-                  if adjective.slot not in BEFORE_NOUN}
-    phrases, adjectives = [], []
-    for i, word in enumerate(pair.source):
-        if word in after_noun:
-            adjectives.append(i)
-        elif adjectives:
-            link = {column: row for row, column in pair.links if column in (i, *adjectives)}
-            if link[i] < min(link[adjective] for adjective in adjectives):      # not "is european and ..."
-                phrases.append(frozenset((link[column], column) for column in (*adjectives, i)))
-            adjectives = []
-    return phrases
+                    frozenset(self.phenomena), inverted)
 
 
 def indefinite(following: str) -> str:

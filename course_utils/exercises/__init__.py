@@ -102,8 +102,8 @@ def your_parts(*names: str) -> None:
     display(Card(Verdict("right" if yours else "unwritten", text)))
 
 
-def break_it(name: str, old: str, new: str) -> Callable:
-    """An exercise's solution with one piece of its code replaced, for an experiment that shows what the piece is for.
+def break_it(name: str, old: str, new: str) -> tuple[Callable, Callable]:
+    """An exercise's solution, and the same with one piece of its code replaced: for seeing what the piece is good for.
 
     Raises:
         ValueError: if the course has no exercise of this name, or `old` does not occur exactly once in the solution.
@@ -113,7 +113,7 @@ def break_it(name: str, old: str, new: str) -> Callable:
     line = next(line.strip() for line in code(solution).splitlines() if old in line)
     display(Card(Verdict("missed", f"`{name}` is broken on purpose: in `{line}`, `{old.strip()}` is now "
                                    f"`{new.strip() or 'nothing'}`.")))
-    return broken
+    return solution, broken
 
 
 def _exercise(name: str) -> Exercise:

@@ -127,7 +127,7 @@ class Exercise:
         return next((why for why, wrong in self.known
                      if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
                             for arguments, mine in reversed(tried))
-                     and (not gradient or gradient in [_wrong_gradient(self, wrong, given, mine) for given, mine in tried])), "")
+                     and (not gradient or gradient in (_wrong_gradient(self, wrong, *pair) for pair in tried))), "")
 
 
 def _unused(exercise: Exercise, function: Callable, arguments: tuple) -> str:

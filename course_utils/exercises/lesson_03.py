@@ -11,7 +11,16 @@ from torch import Tensor
 from course_utils import attention
 from course_utils.exercises.engine import Exercise
 from course_utils.exercises.inputs import randn, sizes
-from course_utils.exercises.lesson_02 import AFTER, IGNORED, INVERTED, RAW_EXP, SCALED_LATE, SET_TO_ZERO, WRONG_AXIS
+from course_utils.exercises.lesson_02 import (
+    AFTER,
+    IGNORED,
+    INVERTED,
+    RAW_EXP,
+    SCALED_LATE,
+    SET_TO_ZERO,
+    WRONG_AXIS,
+    masked_softmax,
+)
 
 NO_SOFTMAX = "The softmax is missing: the raw scores are used as weights."
 
@@ -234,7 +243,7 @@ SPLIT_HEADS = Exercise(split_heads, {"heads": "B, n_heads, T, d_k"}, {
 def multi_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
     """x ``(B, T, d_model)`` to the output, like x, and weights ``(B, n_heads, T, T)``; mask: True = may attend."""
     q, k, v = (split_heads(x @ W, n_heads) for W in (W_q, W_k, W_v))
-    weights = attention.masked_softmax(q @ k.mT / math.sqrt(q.size(-1)), mask)
+    weights = masked_softmax(q @ k.mT / math.sqrt(q.size(-1)), mask)
     return (weights @ v).transpose(1, 2).flatten(-2) @ W_o, weights
 
 
@@ -253,7 +262,7 @@ def _multi_inputs(shape=lambda B, n_heads, T: (B, 1, 1, T), one_head=False, empt
 
 
 SCORES = f"q @ k.mT{SCALE}"
-WEIGHTS = f"attention.masked_softmax({SCORES}, mask)"
+WEIGHTS = f"masked_softmax({SCORES}, mask)"
 EACH = "split_heads(x @ W, n_heads)"
 JOINED, BY_VIEW = "(weights @ v).transpose(1, 2).flatten(-2)", "(weights @ v).reshape(x.shape)"
 
@@ -274,7 +283,7 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     *((WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax({dim})")
       for fill in ("-math.inf", "-1e9") for dim in (-2, 1, 0)),
     *(("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
-       "number, such as -1e9) equal weights on all that is forbidden. attention.masked_softmax gives it zeros.",
+       "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
        WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax(-1)") for fill in ("-math.inf", "-1e9")),
     *((MIXED, EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, join) for join in (JOINED, BY_VIEW)),
     ("The heads' outputs (B, n_heads, T, d_k) are joined without a transpose, so that positions are mixed. First "
