@@ -381,14 +381,14 @@ def mh_weights_without_gradient(x, W_q, W_k, W_v, W_o, n_heads, mask):
     return side_by_side(weights @ heads_of(x, W_v, n_heads)) @ W_o, weights
 
 
-@wrong("multi_head", "attention.masked_softmax gives it zeros")
+@wrong("multi_head", "masked_softmax gives it zeros")
 def mh_where(x, W_q, W_k, W_v, W_o, n_heads, mask, fill=-torch.inf):
     q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
     weights = torch.where(mask, q @ k.mT / math.sqrt(q.shape[-1]), fill).softmax(-1)
     return side_by_side(weights @ v) @ W_o, weights
 
 
-@wrong("multi_head", "attention.masked_softmax gives it zeros")
+@wrong("multi_head", "masked_softmax gives it zeros")
 def mh_minus_20(*arguments):
     return mh_where(*arguments, fill=-20.0)
 
