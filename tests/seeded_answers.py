@@ -79,7 +79,7 @@ def test_every_exercise_has_its_seeded_answers(lesson_exercise):
 
 def test_the_notebook_shows_the_solution(lesson_exercise):
     name = lesson_exercise.name
-    cells = [cell.source for path in NOTEBOOKS.glob("*.ipynb") for cell in nbformat.read(path, 4).cells]
+    cells = [cell.source for path in NOTEBOOKS.rglob("*.ipynb") for cell in nbformat.read(path, 4).cells]
     shown = [source for source in cells if f'check("{name}", solution=True)' in source]
     assert shown == [f'# Solution\n{code(lesson_exercise.solution)}\n{name} = check("{name}", solution=True)']
     assert sum(source.endswith(f'\n\n{name} = check("{name}")') for source in cells) == 1
