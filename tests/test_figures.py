@@ -136,7 +136,7 @@ def test_no_text_leaves_the_card_or_touches_another(name):
 
 @each_figure
 def test_a_notebook_shows_it(name):
-    notebooks = sorted(NOTEBOOKS.glob(f"{name[:2]}_*.ipynb"))
+    notebooks = sorted(NOTEBOOKS.rglob(f"{name[:2]}_*.ipynb"))
     if not notebooks:
         pytest.skip(f"there is no notebook {name[:2]} yet")
     assert any(f"figures/{name}.svg" in file.read_text(encoding="utf-8") for file in notebooks)
