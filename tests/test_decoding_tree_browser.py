@@ -336,6 +336,11 @@ def test_fits_a_slide(show, steps, beam):
         assert stage.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight")
 
 
+def test_a_long_word_gets_smaller_type_before_it_is_cut(show):
+    page = show(DecodingTree(bushy(9, 3, word="universités")))
+    assert page.locator(".dt-word").evaluate_all("all => all.every((e) => e.scrollWidth <= e.clientWidth)")
+
+
 @pytest.mark.parametrize("given", [tree(), bushy(14, 3), bushy(2, 2)], ids=["small", "long", "short"])
 def test_the_size_stays_while_the_tree_grows(show, given):
     page = show(DecodingTree(given))

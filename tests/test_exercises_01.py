@@ -192,6 +192,46 @@ def mf_dict(words):
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[0][0]
 
 
+# --- clip_factor ---------------------------------------------------------------------------------------------
+
+@wrong("clip_factor", "Norms of single tensors do not add up")
+def cf_sum_of_norms(gradients, max_norm):
+    total = torch.stack([torch.linalg.norm(g) for g in gradients]).sum()
+    return torch.minimum(max_norm / total, torch.ones(()))
+
+
+@wrong("clip_factor", "the factor is never more than 1")
+def cf_always(gradients, max_norm):
+    return max_norm / torch.cat([g.reshape(-1) for g in gradients]).norm()
+
+
+@wrong("clip_factor", "The argument `gradients` was changed")
+def cf_in_place(gradients, max_norm):
+    norm = nn.utils.get_total_norm(gradients)
+    factor = (max_norm / norm).clamp(max=1.0)
+    for g in gradients:
+        g.mul_(factor)
+    return factor
+
+
+@wrong("clip_factor", "0/0")
+def cf_zero_over_zero(gradients, max_norm):
+    norm = torch.cat([g.flatten() for g in gradients]).norm()
+    return torch.minimum(norm, torch.tensor(max_norm)) / norm
+
+
+@right("clip_factor")
+def cf_where(gradients, max_norm):
+    norm = torch.cat([g.flatten() for g in gradients]).norm()
+    return torch.where(norm > max_norm, max_norm / norm, 1.0)
+
+
+@right("clip_factor")
+def cf_norm_of_norms(gradients, max_norm):
+    norm = torch.stack([g.norm() for g in gradients]).norm()
+    return torch.tensor(1.0) if norm <= max_norm else max_norm / norm
+
+
 # --- gru_step ------------------------------------------------------------------------------------------------
 
 def thirds(x, h, W_x, W_h, b_x, b_h):

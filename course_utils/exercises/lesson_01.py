@@ -134,6 +134,54 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
 ), timed=lambda rng: ({tuple(_letters(rng, _number(rng, 2, 9))): _number(rng, 1, 99) for _ in range(40)},))
 
 
+# --- clip_factor ---------------------------------------------------------------------------------------------
+
+def clip_factor(gradients, max_norm):
+    """Tensors of any shapes to the factor ``()``, at most 1, with which all their numbers have norm ``max_norm``."""
+    norm = sum((g ** 2).sum() for g in gradients).sqrt()            # of all numbers together, ()
+    return (max_norm / norm).clamp(max=1.0)
+
+
+def _gradients_inputs(rng, allowed=None, scale=1.0):
+    """Three tensors of different shapes, and a norm: a share of theirs."""
+    b, d = sizes(rng, 2)
+    gradients = [scale * randn(rng, b + 1, d), scale * randn(rng, d + 2), scale * randn(rng, 2, b, d)]
+    norm = float(torch.cat([g.flatten() for g in gradients]).norm())
+    return gradients, norm * (allowed or 0.1 + 0.3 * float(torch.rand((), generator=rng))) or 1.0
+
+
+NORM, FACTOR = "sum((g ** 2).sum() for g in gradients).sqrt()", "(max_norm / norm).clamp(max=1.0)"
+
+CLIP_FACTOR = Exercise(clip_factor, {"factor": ""}, {
+    "on ordinary inputs": _gradients_inputs,
+    "when the gradients are short enough": lambda rng: _gradients_inputs(rng, allowed=1.5),
+    "when all gradients are zero": lambda rng: _gradients_inputs(rng, scale=0.0),
+}, (
+    *(("The norm is that of all numbers together: the root of the sum of all squares. Norms of single tensors do not "
+       "add up.", NORM, norm) for norm in (
+        "sum(g.norm() for g in gradients)", "torch.stack([g.norm() for g in gradients]).max()",
+        "torch.stack([g.norm() for g in gradients]).mean()", "gradients[0].norm()")),
+    *(("This is another length than the Euclidean one: square all numbers, add them up, take the root.", NORM, norm)
+      for norm in ("sum(g.abs().sum() for g in gradients)", "torch.stack([g.abs().max() for g in gradients]).max()")),
+    ("The root is missing: the sum of the squares is the square of the norm.", NORM, NORM.removesuffix(".sqrt()")),
+    *(("The squares are averaged. Their sum is needed: the norm grows with the number of weights.", NORM, norm)
+      for norm in ("torch.cat([g.flatten() for g in gradients]).square().mean().sqrt()",
+                   "sum((g ** 2).mean() for g in gradients).sqrt()")),
+    *(("A short gradient is made longer. Within the limit it stays as it is: the factor is never more than 1.",
+       FACTOR, factor) for factor in ("max_norm / norm", "max_norm / (norm + 1e-6)")),
+    ("The factor is upside down: a gradient that is twice too long is multiplied by one half.",
+     FACTOR, "(norm / max_norm).clamp(min=1.0)"),
+    ("The factor is upside down, and never more than 1: a long gradient stays as it is, a short one gets shorter.",
+     FACTOR, "(norm / max_norm).clamp(max=1.0)"),
+    ("This is the norm after clipping, not the factor that leads to it: divide by the norm.",
+     FACTOR, "norm.clamp(max=max_norm)"),
+    ("A long gradient is thrown away. Shorten it: its direction is worth keeping.",
+     FACTOR, "(norm <= max_norm).float()"),
+    ("0/0: a gradient of zero needs no division. max_norm / norm is infinite there, and clamp makes it 1.",
+     FACTOR, "(max_norm / norm).clamp(max=1.0) * norm / norm"),
+))
+
+
 # --- gru_step ------------------------------------------------------------------------------------------------
 
 def gru_step(x, h, W_x, W_h, b_x, b_h):
@@ -184,7 +232,8 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
         (f"torch.tanh({NEW})", f"(({NEW}).exp() - (-({NEW})).exp()) / (({NEW}).exp() + (-({NEW})).exp())"))),
     *(("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.", NEXT, mixed)
       for mixed in ("n", "z", "n + z * h", "h + (1 - z) * n", "z * n + z * h", f"torch.tanh({NEXT})")),
-))
+), timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
+                     randn(rng, 384), randn(rng, 384)))
 
 
 # --- shift ---------------------------------------------------------------------------------------------------
@@ -492,4 +541,5 @@ PROBE = Exercise(probe, {"labels": "M"}, {
 ))
 
 
-LESSON_01 = (PAD_BATCH, MOST_FREQUENT_PAIR, GRU_STEP, SHIFT, BEAM_STEP, BLEU_BY_LENGTH, SAMPLED_LOSS, PROBE)
+LESSON_01 = (PAD_BATCH, MOST_FREQUENT_PAIR, CLIP_FACTOR, GRU_STEP, SHIFT, BEAM_STEP, BLEU_BY_LENGTH, SAMPLED_LOSS,
+             PROBE)

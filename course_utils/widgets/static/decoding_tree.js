@@ -9,6 +9,7 @@ const ROOM = 1045; // CSS pixels for all columns, if they can be made to fit
 const ROOM_BELOW = 312; // and for all rows: as high as the stage
 const TYPES = [16, 15, 14, 13]; // sizes of a node's numbers; its word is 3 larger
 const WORD_WIDTHS = [74, 100]; // a word has at least this, and at most
+const SMALLEST_WORD = 11; // type of a word that is too long for its node
 const PADDING = 9; // of a node, with its border
 const GAPS = [10, 40]; // between two columns
 const GAP_Y = 12;
@@ -159,7 +160,11 @@ class DecodingTree extends CourseWidget {
   }
 
   box(node) {
-    const box = element("div", { class: "dt-node" }, [tokenElement(node.word, "dt-word")]);
+    const word = tokenElement(node.word, "dt-word"), size = this.type + 3;
+    const needed = textWidth(visible(node.word).slice(0, 100), `bold ${size}px system-ui, sans-serif`);
+    const share = (this.width - PADDING) / needed;
+    if (share < 1) word.style.fontSize = `${Math.max(SMALLEST_WORD, size * share).toFixed(1)}px`;
+    const box = element("div", { class: "dt-node" }, [word]);
     box.style.cssText = `left:${MARGIN + node.step * this.pitch}px; top:${MARGIN + node.row * this.pitchY}px; width:${this.width}px`;
     if (node.parent !== null) {
       const [share, logProb] = this.numbers(node);
@@ -293,7 +298,8 @@ class DecodingTree extends CourseWidget {
 }
 
 // The largest type with which all columns and rows fit, and the sizes that follow from it; the smallest, if none does.
-// `labels` are the nodes' words and numbers. A long word is cut, a number never.
+// `labels` are the nodes' words and numbers. A long word gets smaller type, and is cut
+// where that is not enough; a number never.
 function treeLayout(labels, columns, rows, widthOf) {
   const layouts = TYPES.map((type) => {
     const font = (size, weight = "bold") => `${weight} ${size}px system-ui, sans-serif`;

@@ -1,0 +1,90 @@
+"""Lesson 01's question, with patience: is the vector too small, or was the model only trained for a minute?
+
+``python experiments/bottleneck.py`` trains the lesson's encoder-decoder without attention at four widths and for two
+budgets, each from several seeds, on one thread, and writes ``bottleneck.json``: BLEU by sentence length, after every
+training (an hour and a half in all). The learning rate of each width is searched for first, in the short budget.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from course_utils import setup
+from course_utils.claims.stored import store
+from course_utils.data import Vocab, token_batches
+from course_utils.data.grammar import train_test
+from course_utils.data.text import encode_pairs
+from course_utils.decoding import evaluating, translate
+from course_utils.metrics import bleu, by_group, length_groups
+from course_utils.seq2seq import Seq2Seq
+from course_utils.training import fit, sequence_loss
+
+HERE = Path(__file__).resolve().parent
+RATES = (1.6e-2, 8e-3, 4e-3, 2e-3)
+
+
+class Lesson:
+    """Lesson 01's data for one seed."""
+
+    def __init__(self, seed: int):
+        self.seed = setup(seed)
+        train, self.test = train_test(20_000, 420, seed=seed)
+        self.vocabs = [Vocab([getattr(pair, side) for pair in train]) for side in ("source", "target")]
+        self.train_ids, self.test_ids = (encode_pairs(pairs, *self.vocabs) for pairs in (train, self.test))
+
+    def trained(self, width: int, steps: int, lr: float) -> Seq2Seq:
+        """One encoder-decoder without attention, as the lesson makes it but for its width."""
+        torch.manual_seed(self.seed)
+        model = Seq2Seq(*map(len, self.vocabs), attention=None, bidirectional=False, d_model=width)
+        fit(model, token_batches(self.train_ids, tokens=700, seed=self.seed), steps=steps, lr=lr,
+            label=f"width {width}, {steps} steps, rate {lr:g}, seed {self.seed}", live=False)
+        return model
+
+    def held_out_loss(self, model: Seq2Seq) -> float:
+        """Mean loss per target token of the test pairs."""
+        with evaluating(model):
+            losses = [sequence_loss(model, batch) for batch in token_batches(self.test_ids, tokens=2000, seed=0)]
+        return float(sum(loss * n for loss, n in losses) / sum(n for _, n in losses))
+
+    def bleu_by_length(self, model: Seq2Seq) -> dict[str, float]:
+        """BLEU of the test sentences by the number of source words, and of all."""
+        references = [pair.target for pair in self.test]
+        hypotheses = translate(model, [pair.source for pair in self.test], *self.vocabs)
+        by_length = by_group(bleu, length_groups(self.test), hypotheses, references)
+        return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Search the rates, train, test, and store after every model."""
+    parser = argparse.ArgumentParser(description="Widths and steps of an encoder-decoder; writes bottleneck.json.")
+    parser.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
+    parser.add_argument("--steps", type=int, nargs="+", default=[600, 3000], help="updates of the two budgets")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", type=Path, default=HERE / "bottleneck.json")
+    options = parser.parse_args(arguments)
+    command = "python experiments/bottleneck.py" + "".join(
+        f" --{name} {' '.join(map(str, given))}" for name in ("widths", "steps", "seeds")
+        if (given := getattr(options, name)) != parser.get_default(name))
+    results = {"learning_rates": {}, "bleu": {}, "cpu_seconds": {}}
+    lesson = Lesson(options.seeds[0])
+    for width in options.widths:
+        losses = {f"{lr:g}": lesson.held_out_loss(lesson.trained(width, options.steps[0] // 2, lr)) for lr in RATES}
+        results["learning_rates"][str(width)] = {"losses": {lr: round(loss, 4) for lr, loss in losses.items()},
+                                                 "chosen": float(min(losses, key=losses.get))}
+    for n, seed in enumerate(options.seeds):
+        lesson = Lesson(seed)
+        for steps in options.steps:
+            for width in options.widths:
+                started = time.process_time()
+                model = lesson.trained(width, steps, results["learning_rates"][str(width)]["chosen"])
+                seconds = time.process_time() - started
+                for kind, value in (("bleu", lesson.bleu_by_length(model)), ("cpu_seconds", round(seconds))):
+                    results[kind].setdefault(str(width), {}).setdefault(str(steps), []).append(value)
+                store(options.out, command, options.seeds[:n + 1], results)
+
+
+if __name__ == "__main__":
+    main()
