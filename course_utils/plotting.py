@@ -69,10 +69,10 @@ def smooth(values: Sequence[float], window: int = 25) -> list[float]:
 class LiveCurve:
     """A loss curve that redraws itself in place, at most every ``every`` seconds; silent outside a notebook.
 
-    The loss is in nats a ``unit``.
+    The loss is in nats per ``unit``.
     """
 
-    def __init__(self, label: str, steps: int, every: float = 3.0, unit: str = "word"):
+    def __init__(self, label: str, steps: int, every: float = 3.0, unit: str = "token"):
         self.label, self.steps, self.every, self.unit = label, steps, every, unit
         self.drawn, self.handle = time.monotonic(), None
 
@@ -83,9 +83,9 @@ class LiveCurve:
         figure, axes = plt.subplots(figsize=(7, 2.2))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
         axes.plot(smooth(loss), color=VALUE)
-        axes.set(title=f"{self.label}: loss {smooth(loss)[-1]:.2f}", xlabel="step", ylabel=f"nats a {self.unit}",
+        axes.set(title=f"{self.label}: loss {smooth(loss)[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
                  xlim=(0, self.steps), ylim=(0, None))
-        alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats a {self.unit} " \
+        alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats per {self.unit} " \
               f"in {len(loss)} steps."
         if self.handle is None:
             self.handle = display(_picture(figure, alt), raw=True, display_id=True)

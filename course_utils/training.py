@@ -83,7 +83,7 @@ def endless(batches: Iterable) -> Iterator:
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
         schedule: Callable[[int, int], float] = trapezoid, clip: float = 1.0, label: str = "training",
-        live: bool = True, unit: str = "word") -> History:
+        live: bool = True, unit: str = "token") -> History:
     """Train ``model`` in place with Adam for ``steps`` steps.
 
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several

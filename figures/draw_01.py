@@ -32,7 +32,7 @@ ALT = {
         "the middle. Right, a second GRU starts from this vector, is given it again at every step, and writes “la "
         "vieille maison est rouge .” and <eos>. Below the decoder stand its inputs, the reference shifted by one: "
         "<bos> la vieille maison est rouge full stop. This is teacher forcing. Dashed arrows show what replaces it "
-        "without a teacher: the word written at one step goes into the next.",
+        "at test time: the word written at one step goes into the next.",
     "01_cells":
         "Three recurrent cells as circuits: tanh RNN, LSTM and GRU. In each the old state enters left, the new one "
         "leaves right, and the word x comes from below. Tanh RNN: no straight path, the state goes through a tanh with "
@@ -61,7 +61,7 @@ ALT = {
     "01_look_back":
         "The question at the end: what if the decoder could look back. Below, the encoder has a state for each of the "
         "seven source tokens, from “the” to <eos>. So far only the last one leaves, as one narrow vector, and the "
-        "other six are thrown away. Above, the decoder has written “la vieille” and asks for its third word. From its "
+        "other six are discarded. Above, the decoder has written “la vieille” and asks for its third word. From its "
         "state dashed arrows lead through a large question mark back to all seven states: which of them should it "
         "read, and how much of each?",
 }
@@ -107,7 +107,7 @@ def encoder_decoder():
     dashes(axes, (begin, 370), (begin + 38, 370), color=GOOD)
     arrow(axes, (begin, 396), (begin + 38, 396), BAD)
     for y, words, color in ((344, "in training: the reference, shifted by one (teacher forcing)", INK),
-                            (370, "without a teacher: the word it has written itself", GOOD),
+                            (370, "at test time: the word it has written itself", GOOD),
                             (396, "the vector: starts the decoder, and is given at every step", BAD)):
         text(axes, begin + 50, y, words, 15, color, align="left")
     return axes
@@ -425,5 +425,5 @@ def look_back():
     text(axes, 644, high - 18, "all it gets of the source", 16, BAD)
     path(axes, (source[0] - 20, 366), (source[0] - 20, 374), (source[5] + 20, 374), (source[5] + 20, 366), color=MUTED,
          head=False)
-    text(axes, (source[0] + source[5]) / 2, 396, "six states: made, and thrown away", 16, MUTED)
+    text(axes, (source[0] + source[5]) / 2, 396, "six states: computed, then discarded", 16, MUTED)
     return axes

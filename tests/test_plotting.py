@@ -251,7 +251,7 @@ def test_the_curve_is_redrawn_in_place_now_and_then(notebook):
 def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(notebook):
     LiveCurve("GRU", 2).update([2.5, 1.5], final=True)
     data, = notebook.new
-    assert picture_in(data)[0] == "Training loss of GRU: from 2.50 to 2.00 nats a word in 2 steps."
+    assert picture_in(data)[0] == "Training loss of GRU: from 2.50 to 2.00 nats per token in 2 steps."
 
 
 def test_a_run_without_a_step_has_no_curve(notebook):
