@@ -370,7 +370,7 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
                     else " torch.tensor(...) makes one.")
         elif isinstance(right, bool | int | float | str):
             hint = f" {type(right).__name__}(...) makes one."
-        return f"Wrong type: {name} is a {_kind(mine)}; expected a {_kind(right)}.{hint}"
+        return f"Wrong type: {name} is {_kind(mine)}; expected {_kind(right)}.{hint}"
     if isinstance(right, set):
         odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))
                     if type(part) is not int), None)
@@ -398,9 +398,10 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
 
 
 def _kind(value) -> str:
-    """A type's name, with its library's unless it is Python's or torch's: numpy has a bool and an int of its own."""
+    """A type's name with its article, and its library's unless it is Python's or torch's: numpy has its own bool."""
     library = type(value).__module__.split(".")[0]
-    return f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
+    kind = f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _same_type(mine, other) -> bool:
@@ -436,7 +437,7 @@ def _wrong_value(name: str, mine, right) -> str:
     if isinstance(right, bool) or not isinstance(right, Tensor | Real):
         return f"Wrong value: {name} is {mine!r}; expected {right!r}."
     if not isinstance(right, Tensor):
-        return f"Wrong value: {name} is {mine:.4g}; expected {right:.4g}."
+        return "Wrong value: {} is {}; expected {}.".format(name, *_apart(mine, right))
     if right.dtype == torch.bool:
         wrong = mine != right
         first = wrong.nonzero()[0].tolist()
@@ -444,9 +445,17 @@ def _wrong_value(name: str, mine, right) -> str:
                 f"{mine[tuple(first)].item()} instead of {right[tuple(first)].item()}.")
     gap, where = largest_difference(mine, right)
     at = tuple(int(i) for i in where.strip("[]").split(",")) if where else ()
-    form = ".4g" if right.is_floating_point() else ""
-    return (f"Wrong values: the largest difference is {gap:{'.3g' if form else '.0f'}}, at {name}{where}: "
-            f"{mine[at].item():{form}} instead of {right[at].item():{form}}.")
+    form = ".3g" if right.is_floating_point() else ".0f"
+    return (f"Wrong values: the largest difference is {gap:{form}}, at {name}{where}: "
+            f"{' instead of '.join(_apart(mine[at].item(), right[at].item()))}.")
+
+
+def _apart(mine: Real, right: Real) -> tuple[str, str]:
+    """Two different numbers as text: whole, or four digits, and more only if they would look the same."""
+    if isinstance(mine, int) and isinstance(right, int):
+        return str(mine), str(right)
+    texts = ((f"{mine:.{digits}g}", f"{right:.{digits}g}") for digits in range(4, 18))
+    return next((pair for pair in texts if pair[0] != pair[1]), (str(mine), str(right)))
 
 
 def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
@@ -528,4 +537,6 @@ def _describe(name: str, value) -> str:
         return f"{name}: {len(value)} list{several} of length {', '.join(str(len(part)) for part in value)}"
     if isinstance(value, list) and len(value) > MANY:
         return f"{name}: a list of length {len(value)}"
+    if isinstance(value, float):
+        return f"{name} = {value:.4g}"
     return f"{name} = {_as_text(value) if isinstance(value, set) else repr(value)}"
