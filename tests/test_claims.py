@@ -220,11 +220,11 @@ def trial(holds, stopped=""):
 
 @pytest.mark.parametrize(("trials", "words", "short"), [
     ({}, "not yet tried at other seeds", ""),
-    ({0: trial(True)}, "held at 1 of 1 seed", "1 of 1"),
-    ({0: trial(True), 1: trial(True)}, "held at 2 of 2 seeds", "2 of 2"),
-    ({0: trial(True), 3: trial(False), 4: trial(True)}, "held at 2 of 3 seeds (not at 3)", "2 of 3"),
-    ({0: trial(False), 1: trial(False)}, "held at 0 of 2 seeds", "0 of 2"),
-    ({0: trial(True), 1: trial(False), 2: trial(False), 3: trial(False, "NameError")},
+    ({0: trial(False)}, "not yet tried at other seeds", ""),                # this run is at seed 0, and counts
+    ({1: trial(True)}, "held at 2 of 2 seeds", "2 of 2"),
+    ({0: trial(False), 1: trial(True)}, "held at 2 of 2 seeds", "2 of 2"),
+    ({3: trial(False), 4: trial(True)}, "held at 2 of 3 seeds (not at 3)", "2 of 3"),
+    ({1: trial(False), 2: trial(False), 3: trial(False, "NameError")},
      "held at 1 of 4 seeds (not at 1 and 2; not reached at 3)", "1 of 4"),
 ])
 def test_the_card_says_at_how_many_seeds(shown, trials, words, short):
@@ -248,15 +248,18 @@ def test_a_record_under_another_condition_does_not_count(shown):
     seeds.add(ROW["id"], ROW["holds"], {0: trial(False)})
     assert list(seeds.read()[ROW["id"]].seeds) == [0, 1]
     claim(**ROW)
-    assert "held at 1 of 2 seeds (not at 0)" in shown[1]["text/plain"]
+    assert "held at 2 of 2 seeds" in shown[1]["text/plain"]          # this run is at seed 0, and counts
+    seeds.add(ROW["id"], ROW["holds"], {2: trial(False)})
+    claim(**ROW)
+    assert "held at 2 of 3 seeds (not at 2)" in shown[2]["text/plain"]
 
 
 def test_an_identity_is_not_tried_unless_somebody_did(shown):
     claim(**ROW, kind="identity")
-    seeds.add(ROW["id"], ROW["holds"], {0: trial(True)})
+    seeds.add(ROW["id"], ROW["holds"], {0: trial(True), 1: trial(True)})
     claim(**ROW, kind="identity")
     assert [bundle["text/plain"].splitlines()[-1] for bundle in shown] == [
-        "  verdict:   holds (identity)", "  verdict:   holds (identity; held at 1 of 1 seed)"]
+        "  verdict:   holds (identity)", "  verdict:   holds (identity; held at 2 of 2 seeds)"]
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", '{"02.a": {"condition": "x"}}', '{"02.a": 3}'])

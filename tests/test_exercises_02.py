@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
@@ -19,6 +20,7 @@ from seeded_answers import (  # noqa: F401 (the tests, and what gives them this 
 )
 
 from course_utils.exercises import EXERCISES
+from course_utils.exercises.engine import edited
 from course_utils.exercises.lesson_02 import LESSON_02
 
 LESSON = LESSON_02
@@ -73,7 +75,7 @@ def cv_with_weights(scores, values):
 
 @right("context_vector")
 def cv_loop(scores, values):
-    e = [torch.exp(s) for s in scores]
+    e = [torch.exp(s - max(scores)) for s in scores]
     total = sum(e)
     context = torch.zeros(values.shape[1])
     for weight, value in zip(e, values, strict=True):
@@ -499,3 +501,20 @@ def test_solutions_keep_their_formulas():
     assert solution["alignment_error_rate"]({(0, 0), (1, 1)}, {(0, 0), (1, 2)}) == 0.5
     assert solution["local_mask"](torch.tensor([0, 2]), 4, 1).tolist() == [[True, True, False, False],
                                                                             [False, True, True, True]]
+
+
+@pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("context_vector", "when the scores are large", ("scores.softmax", "scores.clamp(-50, 50).softmax")),
+    ("context_vector", "when the values are single numbers", ("@ values", "@ values.squeeze()")),
+    ("hard_alignment", "when the only source word has", (".tolist())", ".tolist()) if weights.any() else ()")),
+    ("masked_softmax", "when some scores are exactly 0", ("(~mask, -math.inf)", "(~mask | (scores == 0), -math.inf)")),
+    ("additive_score", "when the sums are large", (
+        "return ", "e = torch.exp(2 * (query.unsqueeze(2) + keys.unsqueeze(1)))\n    return ",
+        "torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1))", "((e - 1) / (e + 1))")),
+    ("alignment_error_rate", "when rows and columns", (
+        "len(predicted & true)", "len({*map(frozenset, predicted)} & {*map(frozenset, true)})")),
+    ("local_mask", "when the sentence is long", ("distance.abs()", "distance.to(torch.int8).abs()")),
+])
+def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
+    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
+    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")

@@ -25,6 +25,7 @@ from seeded_answers import (  # noqa: F401 (the tests, and what gives them this 
 from course_utils import metrics
 from course_utils.data.wordpiece import SPECIALS, WordPiece
 from course_utils.exercises import EXERCISES
+from course_utils.exercises.engine import edited
 from course_utils.exercises.lesson_05 import LESSON_05
 
 LESSON = LESSON_05
@@ -302,8 +303,8 @@ def test_each_place_has_a_lot_of_its_own(size, phrase):
 
 
 @pytest.mark.parametrize(("random_ids", "phrase"), [
-    (lambda ids, V, g: torch.randint(V, ids.shape[1:], generator=g), "in one column, 100.0% are both odd or both even"),
-    (lambda ids, V, g: torch.randint(V, (len(ids), 1), generator=g), "in one text, 100.0% are both odd or both even"),
+    (lambda ids, V, g: torch.randint(V, ids.shape[1:], generator=g), "in one column, 100.0% are the same"),
+    (lambda ids, V, g: torch.randint(V, (len(ids), 1), generator=g), "in one text, 100.0% are the same"),
     (lambda ids, V, g: 2 * torch.randint(V // 2, ids.shape, generator=g), "of the random ids, 0.0% are odd"),
 ])
 def test_each_place_has_a_random_id_of_its_own(random_ids, phrase):
@@ -312,6 +313,19 @@ def test_each_place_has_a_random_id_of_its_own(random_ids, phrase):
         inputs = torch.where(asked & (lot > 0.9), random_ids(ids, vocab_size, generator), ids)
         return torch.where(asked & (lot < 0.8), mask_id, inputs), torch.where(asked, ids, -100)
     assert phrase in EXERCISES["mask_tokens"].judge(few).text
+
+
+@pytest.mark.parametrize(("edits", "phrase"), [
+    (("(torch.rand(ids.shape,", "(torch.rand(ids.size(1),"), "below an asked place, in the next text, 100.0% are"),
+    (("vocab_size, ids.shape", "vocab_size, (1,)"), "100.0% are the same; expected about 0%"),
+    (("torch.where(asked,", "torch.where(asked & (inputs != ids),"), "0.0% are as they were; expected about 10%"),
+    (("lot < 0.8", "lot < 0.6", "lot >= 0.9", "lot >= 0.7"), "are [MASK] in inputs; expected about 80%"),
+    ((") < share", ") < 0.9 * share"), "are asked (their target is not -100); expected about 15%"),
+    ((" & can_mask", ""), "are asked (their target is not -100); expected 0%"),
+])
+def test_the_share_that_is_wrong_is_shown_with_the_right_one(edits, phrase):
+    text = EXERCISES["mask_tokens"].judge(edited(SOLUTION["mask_tokens"], *edits)).text
+    assert phrase in text
 
 
 @wrong("mask_tokens", "The random ids are written over the [MASK]")
@@ -468,7 +482,7 @@ def bs_sorted(start, end, is_passage, max_len):
     return (first, last) if first < last else (last, first)
 
 
-@wrong("best_span", "when all logits are negative")
+@wrong("best_span", "when all logits are far below zero")
 def bs_starts_at_zero(start, end, is_passage, max_len):
     best, found = 0.0, (0, 0)
     for i in range(len(start)):
@@ -607,3 +621,17 @@ def test_pair_input_is_what_the_courses_tokenizer_makes():
     pieces, segments = SOLUTION["pair_input"](["who", "is", "it"], ["me"])
     ids, theirs = tokenizer.encode("who is it", "me")
     assert ([tokenizer.vocab[i] for i in ids], theirs) == (pieces, segments)
+
+
+@pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("pair_input", "when the second text is empty", ('[*b, "[SEP]"]', '[*b, "[SEP]"] if b else []')),
+    ("pair_input", "when the texts are long", ("first, second", "a, b = a[:128], b[:128]\n    first, second")),
+    ("split_word", "with long pieces", ("range(len(word),", "range(min(len(word), start + 10),")),
+    ("mean_pool", "when numbers of the states are 0", (
+        "mask.sum(dim=1, keepdim=True)", "(states * mask.unsqueeze(-1) != 0).sum(dim=1)")),
+    ("best_span", "when all logits are far below zero", ("-math.inf", "-100.0")),
+    ("scalar_mix", "with one sentence", (".sum(dim=1)", ".sum(dim=1).squeeze()")),
+])
+def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
+    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
+    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")

@@ -9,7 +9,7 @@ from html import escape
 
 from IPython.display import display
 
-from ..course import KEEP_GOING
+from ..course import KEEP_GOING, seed_asked_for
 from ..widgets.colours import BAD, GOOD, MUTED
 from . import condition, seeds
 from .condition import Terms
@@ -39,6 +39,8 @@ class Claim:
     terms: Terms
     stored: str = ""
     """Where a stored measurement comes from, else empty."""
+    seed: int = 0
+    """Of the run that measured."""
 
     @property
     def holds(self) -> bool:
@@ -53,10 +55,16 @@ class Claim:
         return "does not hold" if self.terms.expected else "does not hold at this scale"
 
     @property
-    def tried(self) -> str:
-        """At how many seeds it held; empty for an identity and a stored measurement, which are not repeated."""
+    def trials(self) -> seeds.Tried:
+        """Those in the record, and this run; without this run for what is not repeated: an identity, or stored."""
         found = seeds.tried(self.id, self.terms.condition)
-        return str(found) if found.seeds or (self.terms.kind == "experiment" and not self.stored) else ""
+        repeated = self.terms.kind == "experiment" and not self.stored
+        return found.including(self.seed, self.holds) if repeated else found
+
+    @property
+    def tried(self) -> str:
+        """At how many seeds it held; empty for what is not repeated."""
+        return str(self.trials) if self.trials.seeds else ""
 
     @classmethod
     def from_record(cls, record: Mapping) -> "Claim":
@@ -140,7 +148,8 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
     shown = {label: words for label, (words, _) in rows.items()}
     numbers = {label: number for label, (_, number) in rows.items() if number is not None}
     condition.check(holds, numbers, shown)
-    card = Claim(id, says, source, _labelled(published), shown, numbers, terms, str(stored) if stored else "")
+    card = Claim(id, says, source, _labelled(published), shown, numbers, terms, str(stored) if stored else "",
+                 seed_asked_for() or 0)
     display(card)
     if card.holds != expected and not os.environ.get(KEEP_GOING):
         todo = ("Change the experiment, or register the claim with expected=False and teach that."

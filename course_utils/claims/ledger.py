@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from ..course import numbered
-from . import condition, seeds
+from . import condition
 from .card import MIME, Claim, badge, columns, conclusion, plain
 from .stored import EXPERIMENTS
 
@@ -34,8 +34,7 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
     for path in map(Path, lessons if paths is None else paths):
         for card in _cards(path):
             condition.check(card.terms.condition, card.measured, card.shown)
-            tried = seeds.tried(card.id, card.terms.condition)
-            rows.append({**card.record(), "tried": card.tried, "failed_at": tried.failed(card.terms.expected),
+            rows.append({**card.record(), "tried": card.tried, "failed_at": card.trials.failed(card.terms.expected),
                          "notebook": path.name})
     if not rows:
         where = f"in {LESSONS} there is no lesson" if paths is None else "the list of paths is empty"
@@ -104,7 +103,7 @@ def table(rows: Iterable[Mapping]) -> Table:
 
 def _row(card: Claim) -> str:
     """A line of the table; unfolded, it shows the whole card."""
-    tried = seeds.tried(card.id, card.terms.condition)
+    tried = card.trials
     verdicts = [card.verdict] + ["not at every seed"] * (bool(tried.failed(card.terms.expected)))
     kind = card.terms.kind
     return (f'<tr data-lesson="{card.id[:2]}" data-kind="{kind}" data-verdict="{escape("; ".join(verdicts))}">'

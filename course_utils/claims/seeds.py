@@ -35,19 +35,24 @@ class Tried:
     seeds: dict[int, Trial] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        if not self.seeds:
+        if len(self.seeds) < 2:
             return "not yet tried at other seeds"
         missed = [seed for seed, trial in sorted(self.seeds.items()) if not trial.holds and not trial.stopped]
         stopped = [seed for seed, trial in sorted(self.seeds.items()) if trial.stopped]
         groups = (("not", missed), ("not reached", stopped))
         why = "; ".join(f"{what} at {_list(where)}" for what, where in groups if where)
         where = f" ({why})" if why and len(missed) < len(self.seeds) else ""
-        return f"held at {self.short} {'seed' if len(self.seeds) == 1 else 'seeds'}{where}"
+        return f"held at {self.short} seeds{where}"
 
     @property
     def short(self) -> str:
-        """``4 of 5``; empty if it was not tried."""
-        return f"{sum(trial.holds for trial in self.seeds.values())} of {len(self.seeds)}" if self.seeds else ""
+        """``4 of 5``; empty if it was tried at one seed only."""
+        held = sum(trial.holds for trial in self.seeds.values())
+        return f"{held} of {len(self.seeds)}" if len(self.seeds) > 1 else ""
+
+    def including(self, seed: int, holds: bool) -> "Tried":
+        """With one more run, which takes the place of a trial at the same seed."""
+        return Tried(self.condition, {**self.seeds, seed: Trial(holds, {}, "", "", "")})
 
     def failed(self, expected: bool) -> list[int]:
         """The seeds at which it did not come out as expected, or was not reached."""

@@ -110,7 +110,7 @@ def break_it(name: str, old: str, new: str) -> tuple[Callable, Callable]:
     """
     solution = _exercise(name).solution
     broken = edited(solution, old, new)
-    line = next(line.strip() for line in code(solution).splitlines() if old in line)
+    line = next(line.split("  #")[0].strip() for line in code(solution).splitlines() if old in line)
     display(Card(Verdict("missed", f"`{name}` is broken on purpose: in `{line}`, `{old.strip()}` is now "
                                    f"`{new.strip() or 'nothing'}`.")))
     return solution, broken

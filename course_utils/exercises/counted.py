@@ -14,7 +14,6 @@ from course_utils.exercises.engine import (
     attempt,
     check_signature,
     unwritten,
-    wrong_form,
     wrong_result,
 )
 
@@ -23,29 +22,35 @@ def _share(cases: Tensor) -> float:
     return cases.mean().item() if cases.numel() else 0.0
 
 
-def _wrong_count(counted: dict[str, Tensor], expected: dict[str, Tensor]) -> str:
-    """The first sentence whose share is not by chance another than expected."""
-    for sentence, right in expected.items():
-        wanted, n = _share(right), max(min(counted[sentence].numel(), right.numel()), 1)
-        if abs(_share(counted[sentence]) - wanted) > 0.005 + 5 * math.sqrt(2 * wanted * (1 - wanted) / n):
-            return sentence
-    return ""
+def _wrong_count(counted: dict[str, Tensor], expected: dict[str, tuple[float, float]]) -> str:
+    """The sentence whose share is furthest from what chance allows, or an empty string; expected: share, of how many.
+
+    Five standard deviations of the difference are allowed, and half a point.
+    """
+    def beyond(sentence):
+        (wanted, n), cases = expected[sentence], counted[sentence]
+        if not cases.numel():
+            return 0.0
+        spread = math.sqrt(wanted * (1 - wanted) * (1 / cases.numel() + 1 / max(n, 1)))
+        return abs(_share(cases) - wanted) / (0.005 + 5 * spread)
+
+    furthest = max(expected, key=beyond)
+    return furthest if beyond(furthest) > 1 else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted(Exercise):
     """An exercise whose right answers differ, since they draw random numbers: judged by counting.
 
-    Type, shape and arguments are judged as everywhere. Then shares are counted over all inputs of a condition, beside
-    those of the solution. Chance is let off: a share of ``n`` cases may be wrong by five standard deviations of the
-    difference, and half a point. The first fault is named that has all of the student's shares.
+    Type, shape and arguments are judged as everywhere. Then shares are counted over all inputs of a condition; the one
+    furthest beyond chance is shown. The first fault is named that has all of the student's shares.
 
     Args:
-        counts: ``counts(function, arguments, result)`` -> what is counted, a sentence with {} for the share, and for
-            each case whether it is so, a boolean tensor.
+        counts: ``counts(function, arguments, result)`` -> what is counted, a sentence with {} for the share, and the
+            share of a right answer, with for each case whether it is so, a boolean tensor.
     """
 
-    counts: Callable[[Callable, tuple, tuple], dict[str, Tensor]]
+    counts: Callable[[Callable, tuple, tuple], dict[tuple[str, float], Tensor]]
 
     def _judge(self, function) -> Verdict:
         check_signature(self, function)
@@ -66,21 +71,22 @@ class Counted(Exercise):
                     changed = None
                 if what := wrong_result(self, mine, mine if self._well_formed(mine, right) else right, changed):
                     self.reject(special, what, arguments, mine)
-            counted, expected = self._count(function, inputs), self._count(self.solution, inputs)
+            counted, expected = self._count(function, inputs)
             if sentence := _wrong_count(counted, expected):
-                why = next((why for why, wrong in self.known if not _wrong_count(counted, self._count(wrong, inputs))),
+                why = next((why for why, wrong in self.known if not _wrong_count(counted, self._drawn(wrong, inputs))),
                            "")
+                wanted = expected[sentence][0]
                 self.reject(special, f"Wrong shares: {sentence.format(f'{_share(counted[sentence]):.1%}')}; expected "
-                                     f"about {_share(expected[sentence]):.0%}.", inputs[0], None, why)
+                                     f"{'about ' * (0 < wanted < 1)}{wanted:.0%}.", inputs[0], None, why)
         n = len(self.cases) - 1
         return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs and in {n} special case{'s' * (n > 1)}"
                                 f", counted on {inputs[0][0].numel() * N_INPUTS:,} places each.")
 
-    def _well_formed(self, mine, right) -> bool:
-        return (isinstance(mine, tuple | list) and len(mine) == len(right)
-                and not any(wrong_form(name, axes, a, b)
-                            for (name, axes), a, b in zip(self.returns.items(), mine, right, strict=True)))
-
-    def _count(self, function, inputs) -> dict[str, Tensor]:
+    def _count(self, function, inputs) -> tuple[dict[str, Tensor], dict[str, tuple[float, float]]]:
         found = [self.counts(function, arguments, attempt(function, arguments)[0]) for arguments in inputs]
-        return {sentence: torch.cat([counted[sentence] for counted in found]).double() for sentence in found[0]}
+        counted = {sentence: torch.cat([counts[sentence, share] for counts in found]).double()
+                   for sentence, share in found[0]}
+        return counted, {sentence: (share, math.inf) for sentence, share in found[0]}
+
+    def _drawn(self, wrong, inputs) -> dict[str, tuple[float, float]]:
+        return {sentence: (_share(cases), cases.numel()) for sentence, cases in self._count(wrong, inputs)[0].items()}

@@ -35,7 +35,9 @@ def _sentences_inputs(rng):
 
 PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
     "on ordinary inputs": _sentences_inputs,
-    "with a single sentence": lambda rng: (_sentences_inputs(rng)[0][-1:],),
+    "with a single sentence, of 90 words": lambda rng: (
+        torch.randint(EOS + 1, 60_000, (1, 90), generator=rng).tolist(),),
+    "when a sentence stands there twice": lambda rng: (2 * _sentences_inputs(rng)[0],),
 }, (
     ("The padding stands in front. The words come first, the padding after them: the encoder reads from the left, "
      "and `lengths` says where it may stop.", "[row, :len(sentence)]", "[row, -len(sentence):]"),
@@ -88,7 +90,8 @@ def _words_inputs(rng):
 def _words_of(*words, step=1):
     """A maker of words of a to e, for which other letters stand in the same order; counts n, n + step, …"""
     def make(rng):
-        letters, n = str.maketrans("abcde", "".join(sorted(_letters(rng, 5)))), _number(rng, 3, 9)
+        letters, n = "".join(sorted(_letters(rng, 5))), _number(rng, 3, 9)
+        letters = str.maketrans("abcdeABCDE", letters + letters.upper())
         return ({tuple(f"{word}·".translate(letters).split()): n + step * i for i, word in enumerate(words)},)
     return make
 
@@ -102,7 +105,8 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "when a pair stands twice in a word": _words_of("d e c d e b", "a b"),
     "when a letter stands three times in a row": _words_of("e e e b", "c d"),
     "when two pairs join to the same text": _words_of("cd e", "c de", "a b"),
-    "when two pairs are equally frequent": _words_of("b c", "a b", "c d", step=0),
+    "when pairs are equally frequent": _words_of("b c", "a e", "a d", "c b", step=0),
+    "when a word is written with a capital, too": _words_of("A b", "a b", "c d"),
     "when a word is a single symbol": _words_of("c b c", "b c", "a", step=20),
 }, (
     *((*fault, *how) for how in ((), FIRST_MET) for fault in (
@@ -124,7 +128,9 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
       for rarest in ("min(counts, key=counts.get)", "min(counts, key=lambda pair: (counts[pair], pair))")),
     *(("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
        "min(counts, key=lambda pair: (-counts[pair], pair)).", FIRST_MET[0], best)
-      for best in (FIRST_MET[1], "max((n, pair) for pair, n in counts.items())[1]")),
+      for best in (FIRST_MET[1], "max((n, pair) for pair, n in counts.items())[1]",
+                   "min(counts, key=lambda pair: (-counts[pair], pair[0]))",
+                   "min(counts, key=lambda pair: (-counts[pair], pair[::-1]))")),
 ), timed=lambda rng: ({tuple(_letters(rng, _number(rng, 2, 9))): _number(rng, 1, 99) for _ in range(40)},))
 
 
@@ -139,10 +145,12 @@ def gru_step(x, h, W_x, W_h, b_x, b_h):
     return (1 - z) * n + z * h
 
 
-def _gru_inputs(rng, B=None):
+def _gru_inputs(rng, B=None, far=0):
+    """Biases of the input `far` above or below zero, and with them the sums."""
     b, d_in, d = sizes(rng, 3)
-    return (randn(rng, B or b, d_in), randn(rng, B or b, d).tanh(), randn(rng, 3 * d, d_in), randn(rng, 3 * d, d),
-            randn(rng, 3 * d), randn(rng, 3 * d))
+    x, h = randn(rng, B or b, d_in), randn(rng, B or b, d).tanh()
+    W_x, W_h, b_x, b_h = (randn(rng, 3 * d, *columns) for columns in ((d_in,), (d,), (), ()))
+    return x, h, W_x, W_h, b_x + far * b_x.sign(), b_h
 
 
 NEW, NEXT = "x_n + r * h_n", "(1 - z) * n + z * h"
@@ -151,6 +159,7 @@ GATES = "r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()"
 GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
     "on ordinary inputs": _gru_inputs,
     "with one sentence (B = 1)": lambda rng: _gru_inputs(rng, 1),
+    "when the sums are far from zero (around 100 and -100)": lambda rng: _gru_inputs(rng, far=100),
 }, (
     *(("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
        "x_r, x_z, x_n", ", ".join(f"x_{gate}" for gate in order),
@@ -169,6 +178,10 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
       for gate in (".tanh()", ".softmax(-1)", "")),
     *(("A bias is forgotten. Both products have one, b_x and b_h.", "x @ W_x.T + b_x", f"x @ W_x.T{b_x}",
        "h @ W_h.T + b_h", f"h @ W_h.T{b_h}") for b_x, b_h in ((" + b_x", ""), ("", " + b_h"), ("", ""))),
+    *(("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
+       "torch.sigmoid.", *edit) for edit in (
+        (GATES, "r, z = (1 / (1 + (-total).exp()) for total in (x_r + h_r, x_z + h_z))"),
+        (f"torch.tanh({NEW})", f"(({NEW}).exp() - (-({NEW})).exp()) / (({NEW}).exp() + (-({NEW})).exp())"))),
     *(("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.", NEXT, mixed)
       for mixed in ("n", "z", "n + z * h", "h + (1 - z) * n", "z * n + z * h", f"torch.tanh({NEXT})")),
 ))
@@ -231,10 +244,10 @@ def beam_step(log_probs, scores, beam):
     return best, flat // log_probs.size(1), flat % log_probs.size(1)
 
 
-def _beam_inputs(rng, K=None, beam=None):
+def _beam_inputs(rng, K=None, beam=None, low=1):
     V, k, b = sizes(rng, 3)
     V, K = V + 6, K or k                                       # more words than hypotheses
-    return (3 * randn(rng, K, V)).log_softmax(-1), -3 * torch.rand(K, generator=rng) - 1, beam or K
+    return (3 * randn(rng, K, V)).log_softmax(-1), -3 * torch.rand(K, generator=rng) - low, beam or K
 
 
 def _beam_leader(rng):
@@ -256,14 +269,15 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     "at the first step (K = 1)": lambda rng: _beam_inputs(rng, 1, 3),
     "when one hypothesis is far ahead": _beam_leader,
     "when the beam is wider than the vocabulary": lambda rng: _beam_inputs(rng, 4, 14),
+    "when the scores are low (around -2000)": lambda rng: _beam_inputs(rng, low=2000),
 }, (
     ("The scores so far are not added: a poor beginning is forgotten. Add scores.unsqueeze(1).", SUM, "log_probs"),
     *(("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
        SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2",
                                  f"({SUM}).flatten().log_softmax(0).view_as(log_probs)")),
     *(("Probabilities and logarithms are mixed. log_probs and scores are logarithms, and so is the result (no exp, no "
-       "log): a long sentence's probability underflows to 0.", SUM, total)
-      for total in (f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()")),
+       "log): a long sentence's probability underflows to 0.", SUM, total) for total in (
+        f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()", "(scores.exp()[:, None] * log_probs.exp()).log()")),
     ("The worst continuations are taken. The best log-probability is the largest, the one nearest to 0.",
      "topk(beam)", "topk(beam, largest=False)"),
     ("The best stands last. Sort from the best down.", BEST, f"best, flat = (x.flip(0) for x in {BEST[13:]})"),
@@ -296,10 +310,13 @@ def bleu_by_length(sources, hypotheses, references, buckets):
 
 
 def _translations_inputs(rng, lengths=range(2, 11), buckets=((2, 4), (5, 7), (8, 10))):
-    """Each length of source twice, with a reference and a hypothesis that are a little longer or shorter."""
+    """Each length of source twice, and one source with other references, too; a reference and a hypothesis are a little
+    longer or shorter.
+    """
     def some(n):
         return [["a", "A", "b", "B", "c-c", "d'", "e.e", "f"][i] for i in torch.randint(0, 8, (n,), generator=rng)]
     sources = [some(lengths[i // 2]) for i in torch.randperm(2 * len(lengths), generator=rng)]
+    sources.append([*sources[0]])
     references = [some(len(source) + _number(rng, 0, 4)) for source in sources]
     hypotheses = [words[:len(words) - _number(rng, 0, 2)] for words in references]
     for hypothesis in hypotheses:
@@ -307,12 +324,18 @@ def _translations_inputs(rng, lengths=range(2, 11), buckets=((2, 4), (5, 7), (8,
     return sources, hypotheses, references, list(buckets)
 
 
+def _nothing_said(rng):
+    sources, hypotheses, *others = _translations_inputs(rng)
+    return sources, [words * (len(source) > 4) for source, words in zip(sources, hypotheses, strict=True)], *others
+
+
 BETWEEN, BLEU = "low <= len(source) <= high", "bleu([hypotheses[i] for i in chosen], [references[i] for i in chosen])"
 
 BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
     "on ordinary inputs": _translations_inputs,
     "when a bucket is empty": lambda rng: _translations_inputs(rng, [2, 3, 4, 8, 9, 10]),
-    "when a sentence fits no bucket": lambda rng: _translations_inputs(rng, range(2, 13), ((3, 5), (6, 8))),
+    "when a sentence fits no bucket, or two": lambda rng: _translations_inputs(rng, range(2, 13), ((3, 6), (5, 8))),
+    "when the hypotheses of a bucket are empty (BLEU 0)": _nothing_said,
 }, (
     ("The sentences are sorted by the length of their reference. Take the source's: it is what the encoder has to "
      "cram into one vector.", "enumerate(sources)", "enumerate(references)"),
@@ -352,6 +375,7 @@ def _sampled_inputs(rng, all_words=False, scale=1, others=1):
     B, d = sizes(rng, 2)
     V = 20 + _number(rng, 0, 5)
     targets = torch.randint(1, V, (B,), generator=rng)
+    targets[0] *= not all_words
     some = torch.cat([targets, torch.randperm(V - 1, generator=rng)[:6] + 1])      # 0 is none, so that numbers move
     candidates = torch.arange(V) if all_words else some.unique()
     competes = torch.isin(torch.arange(V), candidates)[:, None]
@@ -410,7 +434,8 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
 def probe(features, labels, test_features):
     """``(N, d)``, ids ``(N,)``, ``(M, d)`` to labels ``(M,)``: a linear map with a bias, fitted by least squares."""
     X, X_test = (F.pad(x, (0, 1), value=1.0) for x in (features, test_features))       # (N, d + 1)
-    weights = torch.linalg.lstsq(X, F.one_hot(labels).float()).solution
+    # gelsd also fits features that are alike, or always 0
+    weights = torch.linalg.lstsq(X, F.one_hot(labels).float(), driver="gelsd").solution
     return (X_test @ weights).argmax(dim=1)
 
 
@@ -427,7 +452,7 @@ def _probe_inputs(rng, ids=lambda n: torch.arange(n), scale=1.0):
     return scale * features, ids(n)[labels], scale * tests[best[:, 0] - best[:, 1] > 0.08][:40]
 
 
-ONES, FIT = "F.pad(x, (0, 1), value=1.0)", "torch.linalg.lstsq(X, F.one_hot(labels).float()).solution"
+ONES, FIT = "F.pad(x, (0, 1), value=1.0)", 'torch.linalg.lstsq(X, F.one_hot(labels).float(), driver="gelsd").solution'
 PREDICTED = "(X_test @ weights).argmax(dim=1)"
 
 PROBE = Exercise(probe, {"labels": "M"}, {
@@ -435,6 +460,7 @@ PROBE = Exercise(probe, {"labels": "M"}, {
     "when the labels are words' ids, with gaps": lambda rng: _probe_inputs(
         rng, lambda n: torch.randperm(26, generator=rng)[:n] + EOS + 1),
     "when the features are small (in the tenths)": lambda rng: _probe_inputs(rng, scale=0.1),
+    "with one test row (M = 1)": lambda rng: tuple(x[:1] if i == 2 else x for i, x in enumerate(_probe_inputs(rng))),
 }, (
     ("The bias is missing: without a column of ones every score is 0 at the origin, wherever the features lie. "
      "Add the column to both features and test_features.", ONES, "x"),

@@ -62,21 +62,25 @@ def context_vector(scores, values):
     return scores.softmax(dim=0) @ values
 
 
-def _context_inputs(rng):
-    T_k, d_v = sizes(rng, 2)
-    return 2 * randn(rng, T_k), randn(rng, T_k, d_v)
+def _context_inputs(rng, d_v=None, around=0):
+    T_k, d = sizes(rng, 2)
+    return 2 * randn(rng, T_k) + around, randn(rng, T_k, d_v or d)
 
 
-CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {"on ordinary inputs": _context_inputs}, (
+CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {
+    "on ordinary inputs": _context_inputs,
+    "when the values are single numbers (d_v = 1)": lambda rng: _context_inputs(rng, d_v=1),
+    "when the scores are large (around 100)": lambda rng: _context_inputs(rng, around=100),
+}, (
     ("The softmax is missing: the raw scores are used as weights.", "scores.softmax(dim=0)", "scores"),
     ("The scores are divided by their sum, without exp(). Softmax is exp(score) / sum of exp(scores).",
      "scores.softmax(dim=0)", "scores / scores.sum()"),
     ("The sum of exp(scores) is missing below the fraction: the weights do not sum to one.",
      "scores.softmax(dim=0)", "scores.exp()"),
-    ("The scores are not used: this is the plain mean of the values.",
-     "scores.softmax(dim=0) @ values", "values.mean(0)"),
-    ("All values are added with weight 1: the softmax ran over an axis of length one.",
-     "scores.softmax(dim=0) @ values", "values.sum(0)"),
+    *(("The scores are not used: this is the plain mean of the values, or their sum (a softmax over an axis of length "
+       "one leads to that).", "scores.softmax(dim=0) @ values", f"values.{plain}(0)") for plain in ("mean", "sum")),
+    ("exp() is infinite for large scores, or 0 for all of them. Subtract the largest score first (the result is the "
+     "same), or use softmax, which does so.", "scores.softmax(dim=0)", "(scores.exp() / scores.exp().sum())"),
     ("Only the value with the best score is taken. Soft attention mixes all of them: use softmax, not argmax.",
      "scores.softmax(dim=0) @ values", "values[scores.argmax()]"),
     ("These are the weights. The context is the weighted sum of the values.", " @ values", ""),
@@ -107,7 +111,10 @@ ENUMERATED = "enumerate(weights.argmax(dim=1).tolist())"
 WHOLE_MATRIX = ("This is what argmax() without dim leads to: that is the largest of the whole matrix; take it for each "
                 "row: dim=1.")
 
-HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {"on ordinary inputs": _weights_inputs}, (
+HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {
+    "on ordinary inputs": _weights_inputs,
+    "when the only source word has the weight 0": lambda rng: (0.0 * _weights_inputs(rng)[0][:, :1],),
+}, (
     ("The largest weight is taken in each column: a link for every source word. Go along each row, dim=-1.",
      ENUMERATED, "(row, column) for column, row in enumerate(weights.argmax(dim=0).tolist())"),
     ("The largest weight is taken in each column, and the pairs are swapped too. Go along each row, dim=-1.",
@@ -158,10 +165,10 @@ def _scores_empty_row(rng):
     return scores, _empty_first(mask)
 
 
-def _scores_shifted(attended: float, masked: float):
+def _scores_changed(change):
     def make(rng):
         scores, mask = _scores_inputs(rng)
-        return scores + torch.where(mask, attended, masked), mask
+        return change(scores, mask), mask
     return make
 
 
@@ -171,9 +178,10 @@ FILL = "scores.masked_fill(~mask, -math.inf)"
 MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _scores_inputs,
     "when each query has its own mask (B, T_q, T_k)": _scores_own_masks,
-    "when the scores are large (around 200)": _scores_shifted(200.0, 200.0),
-    "when the masked scores are huge (around 1e10)": _scores_shifted(0.0, 1e10),
-    "when all scores are far below zero (around -1e10)": _scores_shifted(-1e10, -1e10),
+    "when the scores are large (around 200)": _scores_changed(lambda scores, mask: scores + 200),
+    "when some scores are exactly 0": _scores_changed(lambda scores, mask: scores.relu()),
+    "when the masked scores are huge (around 1e10)": _scores_changed(lambda scores, mask: scores + 1e10 * ~mask),
+    "when all scores are far below zero (around -1e10)": _scores_changed(lambda scores, mask: scores - 1e10),
     "when every key of a row is masked": _scores_empty_row,
     "in float16": lambda rng: _half(_scores_inputs(rng)),
     "in float16, when every key of a row is masked": lambda rng: _half(_scores_empty_row(rng)),
@@ -223,6 +231,8 @@ LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead o
 ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     "on ordinary inputs": _additive_inputs,
     "with one sentence and one query (B = T_q = 1)": lambda rng: _additive_inputs(rng, 1, 1),
+    "when the sums are large (in the hundreds)": lambda rng: tuple(
+        200 * x if x.dim() == 3 else x for x in _additive_inputs(rng)),
 }, (
     ("The tanh is missing. Without it the query adds the same number to every key's score, and the softmax "
      "drops it: every query would attend alike.", TANH, f"({CROSSED})"),
@@ -244,6 +254,11 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      f"{TANH} @ v", "query @ keys.transpose(1, 2)"),
     (LINED_UP, CROSSED, "query + keys"),
     (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
+    *(("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
+       "axis each: query.unsqueeze(2) + keys.unsqueeze(1).", *edit) for edit in (
+        (CROSSED, "query.repeat(1, keys.size(1), 1).view(*query.shape[:2], -1, query.size(2)) + keys.unsqueeze(1)"),
+        (CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)", " @ v", " @ v).view(*query.shape[:2], -1)",
+         "return ", "return ("))),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
      "squeeze(-1).", f"{TANH} @ v", f"({TANH} @ v).squeeze()"),
 ), timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
@@ -280,9 +295,9 @@ def _dot_empty_row(rng):
 
 
 SCALE, WEIGHTS, RETURNED = " / math.sqrt(query.size(-1))", "masked_softmax(scores, mask)", "weights @ values, weights"
+OTHER_SCALE = ("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a "
+               "sum of d products has the standard deviation sqrt(d).")
 SCALED_LATE = "The division by sqrt(d) comes after the softmax: divide the scores, not the weights."
-OTHER_WIDTH = ("The scores are scaled by another size than the width of a query. The scale is sqrt(d), with d = "
-               "query.size(-1).")
 
 SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v", "weights": "B, T_q, T_k"}, {
     "on ordinary inputs": _dot_inputs,
@@ -292,9 +307,10 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     "in float16": lambda rng: _half(_dot_inputs(rng)),
 }, (
     ("The scale is missing: divide the scores by sqrt(d).", SCALE, ""),
-    ("The scores are divided by d. The scale is its root, sqrt(d): a sum of d products has the standard deviation "
-     "sqrt(d).", SCALE, " / query.size(-1)"),
-    *((OTHER_WIDTH, "query.size(-1)", size) for size in ("keys.size(1)", "query.size(1)", "values.size(-1)")),
+    (OTHER_SCALE, SCALE, " / query.size(-1)"),
+    *((OTHER_SCALE, "query.size(-1)", size) for size in ("keys.size(1)", "query.size(1)", "values.size(-1)")),
+    ("view and reshape do not swap axes: they cut the numbers, in memory's order, into other rows. "
+     "keys.transpose(-2, -1) swaps.", "transpose(-2, -1)", "reshape(len(keys), keys.size(2), keys.size(1))"),
     (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS} / math.sqrt(query.size(-1))"),
     (SCALED_LATE, SCALE, "", RETURNED, "weights / math.sqrt(query.size(-1)) @ values, weights"),
     (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),
@@ -320,14 +336,20 @@ def alignment_error_rate(predicted, true):
     return 1 - 2 * len(predicted & true) / total if total else 0.0
 
 
-def _links(rng, n: int, first_row: int = 0) -> set[tuple[int, int]]:
-    return {divmod(i, 8) for i in (torch.randperm(32, generator=rng)[:n] + 8 * first_row).tolist()}
+def _links(rng, *numbers: int) -> tuple[set[tuple[int, int]], ...]:
+    """Sets of so many links, none in two of them; a column may have two digits."""
+    cells = torch.randperm(56, generator=rng).split([*numbers, 56 - sum(numbers)])
+    return tuple({divmod(i, 14) for i in part.tolist()} for part in cells[:-1])
 
 
 def _links_inputs(rng):
-    n_shared, n_predicted, n_true = sizes(rng, 3)
-    shared = _links(rng, n_shared)
-    return shared | _links(rng, n_predicted, 4), shared | _links(rng, n_true, 8)
+    shared, predicted, true = _links(rng, *sizes(rng, 3))
+    return shared | predicted, shared | true
+
+
+def _links_mirrored(rng):
+    predicted, true = _links_inputs(rng)
+    return predicted, true | {(column, row) for row, column in predicted}
 
 
 RATE, TOTAL = "1 - 2 * len(predicted & true) / total", "len(predicted) + len(true)"
@@ -337,8 +359,9 @@ BOTH_EMPTY = "Two empty sets have no links to divide by. They agree: the rate is
 
 ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     "on ordinary inputs": _links_inputs,
-    "when no link is shared": lambda rng: (_links(rng, 3), _links(rng, 5, 4)),
-    "when one of the sets is empty": lambda rng: (set(), _links(rng, 5)),
+    "when no link is shared": lambda rng: _links(rng, 3, 5),
+    "when rows and columns have changed places": _links_mirrored,
+    "when one of the sets is empty": lambda rng: _links(rng, 0, 5),
     "when both sets are empty": lambda rng: (set(), set()),
 }, (
     ("The factor 2 is missing: a shared link is counted once, but it stands in both sets.", "1 - 2 *", "1 -"),
@@ -377,10 +400,10 @@ def _window_inputs(rng):
     return torch.randint(window, n_keys - window, (T_q,), generator=rng), n_keys, window
 
 
-def _window_edges(rng):
-    centres, n_keys, window = _window_inputs(rng)
-    centres[:2] = torch.tensor([0, n_keys - 1])
-    return centres, n_keys, window
+def _window_edges(rng, n_keys=None):
+    centres, n, window = _window_inputs(rng)
+    centres[:2] = torch.tensor([0, (n_keys or n) - 1])
+    return centres, n_keys or n, window
 
 
 SIGNED = "The distance has a sign: every key on one side of the window counts as near. Take abs()."
@@ -389,6 +412,7 @@ HALF = "The window is half as wide as it should be: it reaches `window` keys to 
 LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     "on ordinary inputs": _window_inputs,
     "when a centre lies at the edge of the sentence": _window_edges,
+    "when the sentence is long (200 words)": lambda rng: _window_edges(rng, 200),
 }, (
     ("The ends of the window are missing: it reaches up to and including the distance `window`, <= rather than <.",
      "<=", "<"),

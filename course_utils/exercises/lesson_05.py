@@ -49,6 +49,8 @@ LOOKED_UP = ("The segment is looked up by the piece, and a piece may stand at se
 PAIR_INPUT = Exercise(pair_input, {"pieces": "", "segments": ""}, {
     "on ordinary inputs": _pair_inputs(),
     "when a piece stands in both texts": _pair_inputs(lambda a, b: (a, a[:1] + b[1:])),
+    "when the second text is empty": _pair_inputs(lambda a, b: (a, [])),
+    "when the texts are long": _pair_inputs(lambda a, b: (50 * a, 50 * b)),
     "when a piece of the first text is itself [SEP]": _pair_inputs(lambda a, b: ([a[0], "[SEP]", *a[1:]], b)),
 }, (
     ("The second [SEP] is missing. Each of the two texts ends with one.", '[*b, "[SEP]"]', "[*b]"),
@@ -141,6 +143,7 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
         lambda w, vocab: (w[:3] + "f" + w[3:], {"e", w[:2], w[:3], f"##{w[2]}f{w[3:]}", "##" + w[3:], "##" + w[-1]})),
     "when a shorter first piece would make fewer pieces": _words(
         lambda w, vocab: (w, vocab | {w[:2], w[:3], "##" + w[2:]})),
+    "with long pieces": _words(lambda w, vocab: (10 * w, vocab | {2 * w, "##" + 4 * w})),
     "with a word of one letter": lambda rng: ("e", _Vocab({"a", "e", "##a", "##e"})),
 }, (
     (f"The shortest piece is taken. {LONGEST}", "range(len(word), start, -1)", "range(start + 1, len(word) + 1)"),
@@ -158,6 +161,8 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
     (f"[UNK] stands for one letter, and the cutting goes on behind it. {ALL_OR_NOTHING}",
      NONE_FITS, 'piece, end = "[UNK]", start + 1'),
     (f"The rest that is not known is left out. {ALL_OR_NOTHING}", NONE_FITS, "return pieces"),
+    ("replace() takes the piece out at every place of the word. Cut it off the beginning: word[len(piece):].",
+     "start = end\n", 'word, start = word[:end] + word[end:].replace(word[start:end], ""), end\n'),
     ("The word was cut in another way when the longest piece led nowhere. WordPiece is greedy: it takes the longest "
      "piece and never goes back. That is fast, and sometimes not the best cut.", "pieces, start = [], 0", ALL_CUTS),
 ))
@@ -191,7 +196,7 @@ def _masking_inputs(share=0.15):
     return make
 
 
-def _masking_counts(function, arguments, result) -> dict[str, Tensor]:
+def _masking_counts(function, arguments, result) -> dict[tuple[str, float], Tensor]:
     ids, can_mask, mask_id, vocab_size, generator, share = arguments
     inputs, targets = result
     asked = targets != -100
@@ -199,31 +204,34 @@ def _masking_counts(function, arguments, result) -> dict[str, Tensor]:
     random = inputs[changed]
     below, beside = asked[:-1] & can_mask[1:], asked[:, :-1] & can_mask[:, 1:]
 
-    def even(inputs: Tensor, changed: Tensor) -> Tensor:
-        return (inputs[changed].diff() % 2 == 0)[changed.nonzero()[:, 0].diff() == 0]
+    def alike(inputs: Tensor, changed: Tensor) -> Tensor:
+        return (inputs[changed].diff() == 0)[changed.nonzero()[:, 0].diff() == 0]
 
     def same(seed: int) -> Tensor:
         return torch.tensor([close(attempt(function, (*arguments[:4], _seeded(seed), share))[0], result)])
 
     return {
-        "of the places that can be masked, {} are asked (their target is not -100)": asked[can_mask],
-        "of the special pieces and the padding, {} are asked (their target is not -100)": asked[~can_mask],
-        "of the asked places, {} have the original id as their target": (targets == ids)[asked],
-        "of the places that are not asked, {} have another id in inputs than before": (inputs != ids)[~asked],
-        "of the asked places, {} are [MASK] in inputs": masked[asked],
-        "of the asked places, {} are as they were": (inputs == ids)[asked],
-        "of the random ids, {} are of the upper half of the vocabulary": random >= vocab_size // 2,
-        "of the random ids, {} are odd": random % 2 == 1,
-        "of two random ids in one text, {} are both odd or both even": even(inputs, changed),
-        "of two random ids in one column, {} are both odd or both even": even(inputs.T, changed.T),
-        "in {} of the batches a random id is not in the vocabulary (0 to vocab_size - 1)": torch.tensor(
+        ("of the places that can be masked, {} are asked (their target is not -100)", share): asked[can_mask],
+        ("of the special pieces and the padding, {} are asked (their target is not -100)", 0): asked[~can_mask],
+        ("of the asked places, {} have the original id as their target", 1): (targets == ids)[asked],
+        ("of the places that are not asked, {} have another id in inputs than before", 0): (inputs != ids)[~asked],
+        ("of the asked places, {} are [MASK] in inputs", 0.8): masked[asked],
+        ("of the asked places, {} are as they were", 0.1): (inputs == ids)[asked],
+        ("of the random ids, {} are of the upper half of the vocabulary", 0.5): random >= vocab_size // 2,
+        ("of the random ids, {} are odd", 0.5): random % 2 == 1,
+        ("of two random ids in one text, {} are the same", 1 / vocab_size): alike(inputs, changed),
+        ("of two random ids in one column, {} are the same", 1 / vocab_size): alike(inputs.T, changed.T),
+        ("in {} of the batches a random id is not in the vocabulary (0 to vocab_size - 1)", 0): torch.tensor(
             [bool(((random < 0) | (random >= vocab_size)).any())]),
-        "below an asked place, in the next text, {} are asked": asked[1:][below],
-        "beside an asked place, {} are asked": asked[:, 1:][beside],
-        "below a [MASK], in the next text, {} of the asked places are [MASK]": masked[1:][masked[:-1] & asked[1:]],
-        "beside a [MASK], {} of the asked places are [MASK]": masked[:, 1:][masked[:, :-1] & asked[:, 1:]],
-        "called with a generator of the same seed, it gives the same in {} of cases": same(generator.initial_seed()),
-        "called with a generator of another seed, it gives the same in {} of cases": same(generator.initial_seed() + 1),
+        ("below an asked place, in the next text, {} are asked", share): asked[1:][below],
+        ("beside an asked place, {} are asked", share): asked[:, 1:][beside],
+        ("below a [MASK], in the next text, {} of the asked places are [MASK]", 0.8): masked[1:][
+            masked[:-1] & asked[1:]],
+        ("beside a [MASK], {} of the asked places are [MASK]", 0.8): masked[:, 1:][masked[:, :-1] & asked[:, 1:]],
+        ("called with a generator of the same seed, it gives the same in {} of cases", 1): same(
+            generator.initial_seed()),
+        ("called with a generator of another seed, it gives the same in {} of cases", 0): same(
+            generator.initial_seed() + 1),
     }
 
 
@@ -291,6 +299,7 @@ N_PIECES = "mask.sum(dim=1, keepdim=True).clamp(min=1)"
 MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     "on ordinary inputs": _pool_inputs(),
     "when the padding stands in front": _pool_inputs(lambda states, mask: (states, mask.flip(1))),
+    "when numbers of the states are 0": _pool_inputs(lambda states, mask: (states.relu(), mask)),
     "with one text (B = 1)": _pool_inputs(lambda states, mask: (states[:1], mask[:1])),
     "when a text has no pieces": _pool_inputs(
         lambda states, mask: (states, mask & (torch.arange(len(mask)) > 0).unsqueeze(1))),
@@ -300,6 +309,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     ("The numbers of pieces are (B,), the sums (B, d): keep the axis with mask.sum(dim=1, keepdim=True).",
      "dim=1, keepdim=True", "dim=1"),
     (f"The sum is divided by T, padding included. {COUNT_PIECES}", N_PIECES, "mask.size(1)"),
+    (f"All sums are divided by the number of pieces of the longest text. {COUNT_PIECES}",
+     N_PIECES, "mask.sum(dim=1).max()"),
     ("This is the sum. Divide by the number of pieces.", f" / {N_PIECES}", ""),
     ("This is the first state, that of [CLS]. Take the mean of all pieces.", f"total / {N_PIECES}", "states[:, 0]"),
     ("The mask is inverted: this is the mean of the padding. True means that there is a piece.",
@@ -439,7 +450,7 @@ BEST_SPAN = Exercise(best_span, {"first": "", "last": ""}, {
         lambda k, n: (12.0 * (k >= n // 2), 12.0 * (k < n // 2))),
     "when the highest logits are those of [CLS] and the question": _logits(
         lambda k, n: (12.0 * ((k < 0) | (k == n)),) * 2),
-    "when all logits are negative": _logits(lambda k, n: (-20.0, -20.0)),
+    "when all logits are far below zero (around -1000)": _logits(lambda k, n: (-1000.0, -1000.0)),
     "when the best span is too long": _logits(lambda k, n: (8.0 * (k == 0), 8.0 * (k == n - 1))),
     "with max_len = 1": _logits(max_len=1),
 }, (
@@ -458,6 +469,9 @@ BEST_SPAN = Exercise(best_span, {"first": "", "last": ""}, {
     (f"One piece too many is allowed. {LENGTH}", "n < max_len", "n <= max_len"),
     ("last is one too far, as the end of a slice. Here last is the place of the last piece.",
      f"return {DIVMOD}", f"first, last = {DIVMOD}\n    return first, last + 1"),
+    ("These are places in the passage. Count from the beginning of the input, where [CLS] is place 0.",
+     f"return {DIVMOD}",
+     f"offset = is_passage.nonzero().min().item()\n    return tuple(place - offset for place in {DIVMOD})"),
     ("What is not allowed gets the score 0, and that is more than a negative sum. Give it -inf.", "-math.inf", "0.0"),
 ))
 
@@ -470,11 +484,11 @@ def scalar_mix(states, s, gamma):
     return gamma * (weights * states).sum(dim=1)                        # (B, T, d)
 
 
-def _layers(rng, same=False, scale=1.0):
-    """With `same`, B, T and L+1 are one number, so that wrong axes do line up."""
+def _layers(rng, same=False, scale=1.0, most=None):
+    """With `same`, B, T and L+1 are one number, so that wrong axes do line up; `most` is the largest B."""
     B, n, T, d = sizes(rng, 4)
     B, T = (n, n) if same else (B, T)
-    return randn(rng, B, n, T, d), scale * randn(rng, n), randn(rng) + 2
+    return randn(rng, B, n, T, d)[:most], scale * randn(rng, n), randn(rng) + 2
 
 
 WEIGHTS_SUM = "The weights are shares of the layers and sum to one: s.softmax(dim=0)."
@@ -486,6 +500,7 @@ SOFTMAX, MIX = "s.softmax(dim=0)", "(weights * states).sum(dim=1)"
 SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
     "on ordinary inputs": _layers,
     "when B, L+1 and T are the same number, so that wrong axes line up": lambda rng: _layers(rng, same=True),
+    "with one sentence (B = 1)": lambda rng: _layers(rng, most=1),
     "when the numbers in s are large (around 100)": lambda rng: _layers(rng, scale=100.0),
 }, (
     (f"The softmax is missing: the raw numbers are used as weights. {WEIGHTS_SUM}", SOFTMAX, "s"),
@@ -493,6 +508,9 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
     (f"exp(s) is not divided by its sum. {WEIGHTS_SUM}", SOFTMAX, "s.exp()"),
     ("The softmax runs over an axis of one number: each layer has the weight 1.", SOFTMAX, "torch.ones_like(s)"),
     ("The weighted layers are averaged. The weights already sum to one: take the sum.", "sum(dim=1)", "mean(dim=1)"),
+    *(("The embeddings are left out. They are layer 0 of the L + 1, and s has a number for them, too.",
+       SOFTMAX, weights, "weights * states", "weights * states[:, 1:]")
+      for weights in ("s[1:].softmax(dim=0)", "s.softmax(dim=0)[1:]")),
     ("This is the last layer only. Mix all of them.", MIX, "states[:, -1]"),
     ("gamma is inside the softmax. It scales the finished sum: gamma * (…).",
      "gamma * ", "", SOFTMAX, "(gamma * s).softmax(dim=0)"),
