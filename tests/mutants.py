@@ -120,8 +120,8 @@ MUTANTS = [
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
     # --- claims ---
-    ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", r'previous state asks\" <= 0.15',
-     r'previous state asks\" <= 0.5', "conditions"),
+    ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", r'current state asks\" <= 0.15',
+     r'current state asks\" <= 0.5', "conditions"),
     ("a clause is dropped", "notebooks/02_bahdanau_attention.ipynb", r' and \"location, AER\" >= 0.35', "",
      "conditions"),
     ("a comparison is turned around", "notebooks/03_self_attention.ipynb", r'causal, 2 heads\" <= 1e-5',
