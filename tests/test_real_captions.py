@@ -42,7 +42,7 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
 
 
 @pytest.mark.slow
-def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
+def test_a_run_in_miniature_stores(monkeypatch, tmp_path):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)
     monkeypatch.setattr(real_captions, "SHOWN", (0, 1, 2))
@@ -54,5 +54,4 @@ def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
     shown = measured.results["attention"][1]
     assert len(shown["weights"]) == len(shown["rows"])
     assert {len(row) for row in shown["weights"]} == {len(shown["columns"])}
-    assert {file.name for file in tmp_path.iterdir()} == {"real_captions.json", "real_captions_bleu.png", *(
-        f"real_captions_attention_{number}.png" for number in (1, 2, 3))}
+    assert [file.name for file in tmp_path.iterdir()] == ["real_captions.json"]
