@@ -29,7 +29,8 @@ def three(layers=2, heads=3, n=4, m=5):
 
 
 def view(**changes):
-    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)], **changes})
+    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)],
+                            "causal": True, **changes})  # fmt: skip
 
 
 def computed(*parts):

@@ -486,7 +486,7 @@ def test_figure_is_the_head_shown():
 def test_figure_leaves_masked_cells_white_and_uses_the_colours_of_the_view():
     causal = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
     causal[:2] = 0  # fully masked
-    figure = AttentionView(causal, list("abcdef")).figure()
+    figure = AttentionView(causal, list("abcdef"), causal=True).figure()
     white = (colours_of(figure, 1) == (*LIGHT, 255)).all(axis=2)
     np.testing.assert_array_equal(white, np.triu(np.ones((6, 6)), 1))
     assert figure.get_supxlabel() == "white: masked"
