@@ -209,8 +209,8 @@ class Seq2Seq(nn.Module):
         parts = [part[index] for part in kept]
         return Memory(*parts) if isinstance(kept, Memory) else tuple(parts)
 
-    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights."""
+    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""
         memory, state = self.encode(source)
         logits, weights, _ = self.decode(target, state, memory)
-        return logits, weights
+        return logits, weights if need_weights else None

@@ -33,14 +33,15 @@ def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) 
 
     ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
     (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:
-    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``.
+    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``. The model is
+    called as a `Transformer` is: ``model(source, target, need_weights=False)``, of which the first result are logits.
     """
     words = batch.target[:, 1:]                                    # what follows each input word
     n_words = int((words != PAD).sum())
     if n_words == 0:
         raise ValueError(f"target has shape {tuple(batch.target.shape)} and no word to predict; expected two ids or "
                          "more that are not padding, <bos> first.")
-    logits, *_ = model(batch.source, batch.target[:, :-1])
+    logits, *_ = model(batch.source, batch.target[:, :-1], need_weights=False)
     loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
     return loss, n_words
 
