@@ -417,5 +417,5 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
             rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]
             alone = matrix[..., :len(rows), :len(columns)].clone()      # not the whole batch's memory
-            records[i] = AttentionRecord(alone, rows, columns, getattr(pairs[i], "links", ()))
+            records[i] = AttentionRecord(alone, rows, columns, getattr(pairs[i], "links", ()), len(columns) - 1)
     return [records[i] for i in range(len(pairs))]

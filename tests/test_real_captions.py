@@ -36,7 +36,7 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     straight, crossed = torch.eye(6, 7), torch.eye(6, 7)[[0, 2, 1, 3, 4, 4]]
     sources, references = [words, words, words, words[:5]], [words, words, words, words[:5]]
     hypotheses = [words, words[::-1], words, words[:5]]                        # the second is wrong, the last is short
-    records = [AttentionRecord(weights, rows, [*source, "<eos>"]) for weights, rows, source in
+    records = [AttentionRecord(weights, rows, [*source, "<eos>"], n_words=len(source)) for weights, rows, source in
                zip([straight, crossed, crossed, straight[:5, :6]], hypotheses, sources, strict=True)]
     assert real_captions.candidates(sources, hypotheses, references, records) == [(1, 2, 2), (0, 0, 0)]
 
