@@ -62,9 +62,9 @@ class Vocab:
         words = []
         for i in ids:
             word = look_up(self.words, i)
-            if word == SPECIALS[EOS]:
+            if i == EOS:
                 break
-            if word not in (SPECIALS[PAD], SPECIALS[BOS]):
+            if i not in (PAD, BOS):
                 words.append(word)
         return words
 
