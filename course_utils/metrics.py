@@ -11,6 +11,7 @@ from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
 from .data import BUCKETS
+from .data.text import words_of
 
 Link = tuple[int, int]
 
@@ -33,8 +34,8 @@ def exact_match(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequen
 
 
 def _same_number(hypotheses: Sequence, references: Sequence) -> None:
-    if any(isinstance(sentence, str) for sentence in (*hypotheses, *references)):
-        raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
+    for sentence in (*hypotheses, *references):
+        words_of(sentence)
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
                          "of both, at least one.")
