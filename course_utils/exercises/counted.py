@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_utils.exercises.engine import (
+from .engine import (
     N_INPUTS,
     Exercise,
     Verdict,
