@@ -81,6 +81,12 @@ class Exercise:
         """The names of its parameters, in order."""
         return list(inspect.signature(self.solution).parameters)
 
+    @property
+    def right(self) -> str:
+        """How a right function's verdict begins."""
+        n = len(self.cases) - 1
+        return f"{self.name}: right on {N_INPUTS} random inputs" + f" and in {n} special case{'s' * (n > 1)}" * (n > 0)
+
     @cached_property
     def known(self) -> list[tuple[str, Callable]]:
         """Each fault's sentence and the wrong function."""
@@ -126,10 +132,8 @@ class Exercise:
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. " + (
                 "Is there a loop that one operation on whole tensors can do?" if tensors else
                 "Is something done again and again that could be done once?"))
-        special = len(self.cases) - 1
-        also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
         gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
-        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs{also}{gap}.")
+        return Verdict("right", f"{self.right}{gap}.")
 
     def _well_formed(self, mine, right) -> bool:
         if len(self.returns) == 1:
