@@ -32,6 +32,7 @@ SEQ2SEQ = "course_utils/seq2seq.py"
 TEXT = "course_utils/data/text.py"
 TRAINING = "course_utils/training.py"
 TRANSFORMER = "course_utils/transformer.py"
+VIEW = "course_utils/widgets/attention_view.py"
 WORDPIECE = "course_utils/data/wordpiece.py"
 
 MUTANTS = [
@@ -119,6 +120,16 @@ MUTANTS = [
      "metrics"),
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
+    # --- from the grammar to a page ---
+    ("words come back from their ids", DECODING, "rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]",
+     "rows, columns = (vocab.decode([*vocab.encode(side), EOS]) + end for vocab, side, end in "
+     "[(target_vocab, pairs[i][1], []), (source_vocab, pairs[i][0], [SPECIALS[EOS]])])", "trace"),
+    ("tokens are joined and split again", TEXT, "for word in words_of(words)]",
+     'for word in " ".join(words_of(words)).split()]', "trace"),
+    ("rows are joined and split again", DECODING, "rows, columns = list(pairs[i][1]),",
+     'rows, columns = " ".join(pairs[i][1]).split(),', "trace"),
+    ("true links are dropped in the view", VIEW, '"alignment": read_links(alignment, rows, columns)',
+     '"alignment": []', "trace"),
     # --- claims ---
     ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", r'current state asks\" <= 0.15',
      r'current state asks\" <= 0.5', "conditions"),

@@ -1,7 +1,9 @@
-"""The three attentions of a small Transformer, and their view."""
+"""The three attentions of a small Transformer, their view, and what an exported page holds of one."""
 
+import base64
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from course_utils.widgets import AttentionView
@@ -45,3 +47,12 @@ def computed(*parts):
         if part in parts:
             given["queries"][part], given["keys"][part] = queries, keys
     return {"weights": weights, **given}
+
+
+def sent_weights(state):
+    """The weights of an exported page ``[layers, heads, T_q, T_k]``; a head that is not there is not a number."""
+    weights = np.full(state["_content"][""]["shape"], np.nan)
+    for number, head in state["_content"][""]["heads"].items():
+        steps = np.frombuffer(base64.b64decode(head["weights"]["uint16"]), "<u2").reshape(weights.shape[2:])
+        weights[divmod(int(number), weights.shape[1])] = steps / 65535 * head["weights"]["peak"]
+    return weights

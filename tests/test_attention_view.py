@@ -11,7 +11,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
-from sample_attentions import softmax
+from sample_attentions import sent_weights, softmax
 from sample_widgets import exported
 
 from course_utils.widgets import AttentionView, attention_view, still, strip_widget_state
@@ -303,15 +303,6 @@ def test_output_has_a_live_view_and_what_lasts():
     assert "signé → signed 0.930" in data["text/plain"]
     assert data["text/html"] == shown.to_html()
     assert repr(shown) == "AttentionView(layers=1, heads=1, queries=3, keys=4)"
-
-
-def sent_weights(state):
-    """The weights of an exported page ``[layers, heads, T_q, T_k]``; a head that is not there is not a number."""
-    weights = np.full(state["_content"][""]["shape"], np.nan)
-    for number, head in state["_content"][""]["heads"].items():
-        steps = np.frombuffer(base64.b64decode(head["weights"]["uint16"]), "<u2").reshape(weights.shape[2:])
-        weights[divmod(int(number), weights.shape[1])] = steps / 65535 * head["weights"]["peak"]
-    return weights
 
 
 def test_export_holds_the_tensor_in_16_bits():
