@@ -85,6 +85,14 @@ def test_a_kernel_that_dies_is_on_record(course, capfd):
 
 
 @pytest.mark.slow
+def test_a_claim_that_is_not_reached_says_what_was_raised_before(course, capfd):
+    cells = [new_code_cell(SETUP), new_code_cell("raise NotImplementedError('your turn')"), one("01.after", "unknown")]
+    nbformat.write(new_notebook(cells=cells), course / "notebooks" / "01_a.ipynb")
+    assert run(course, "1", "--seeds", "0") == 0
+    assert "01.after (cell 2: NotImplementedError: your turn)" in capfd.readouterr().out
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to all processes of a console itself")
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(course):
     cells = [new_code_cell(SETUP), new_code_cell("import pathlib, time\nif seed:\n"

@@ -24,7 +24,7 @@ def sources(path: Path) -> dict[str, Terms]:
 
 def saved(path: Path, accepted: dict[str, Terms]) -> list[str]:
     """How the claims that a notebook shows differ from those it declares and from what was accepted."""
-    shown = [card.Claim.from_record(row) for row in collect([path])]
+    shown = collect([path])
     problems = changes({id: accepted[id] for id in sources(path) if id in accepted},
                        {one.id: one.terms for one in shown})
     for one in shown:
