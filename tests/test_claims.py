@@ -9,7 +9,7 @@ import torch
 from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, ledger, seeds, table
 from course_utils.claims.seeds import Trial
 from course_utils.claims.stored import Stored
-from course_utils.course import KEEP_GOING
+from course_utils.course import KEEP_GOING, CourseError
 
 ROW = {"id": "02.bleu-by-length", "says": "BLEU stays.", "source": "Bahdanau et al. 2015, fig. 2",
        "published": "26.8", "measured": {"with": 93.456, "share": (0.961, "{:.0%}"), "how": "by hand"},
@@ -278,7 +278,7 @@ def test_an_identity_is_not_tried_unless_somebody_did(shown):
 @pytest.mark.parametrize("broken", ["{", "[]", '{"02.a": {"condition": "x"}}', '{"02.a": 3}'])
 def test_a_broken_record_is_named(no_record, broken):
     no_record.write_text(broken)
-    with pytest.raises(ValueError, match="claims_at_seeds.json is not a record of claims at seeds .*Delete it"):
+    with pytest.raises(CourseError, match="claims_at_seeds.json is not a record of claims at seeds .*Delete it"):
         seeds.read()
 
 

@@ -148,6 +148,23 @@ def test_another_wish_is_refused(course, capsys, words, says):
     assert not declared.FILE.exists()
 
 
+def test_a_slip_in_the_program_is_no_wish_of_the_user(course, monkeypatch):
+    def tried(id, condition):
+        raise ValueError("a slip")
+
+    monkeypatch.setattr(seeds, "tried", tried)
+    with pytest.raises(ValueError, match="a slip"):
+        run(course)
+
+
+@pytest.mark.parametrize(("file", "says"), [("claims_at_seeds.json", "is not a record of claims at seeds"),
+                                            ("notebooks/02_b.ipynb", "02_b.ipynb is not readable as JSON")])
+def test_a_broken_file_is_named(course, capsys, file, says):
+    (course / file).write_text("{")
+    assert run(course) == cli.EXIT_FAILED
+    assert says in capsys.readouterr().err
+
+
 def test_a_claim_that_cannot_be_read_is_named(course, capsys):
     path = course / "notebooks" / "02_b.ipynb"
     path.write_text(path.read_text().replace("<= 1'", "<= 1 or True'"))

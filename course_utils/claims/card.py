@@ -158,7 +158,7 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
     numbers = {label: number for label, (_, number, _) in rows.items() if number is not None}
     percentages = tuple(label for label, (_, _, form) in rows.items() if form and _in_percent(form))
     condition.check(holds, numbers, shown)
-    card = Claim(id, says, source, _labelled(published), shown, numbers, percentages, terms,
+    card = Claim(id, says, source, labelled(published), shown, numbers, percentages, terms,
                  str(stored) if stored else "", seed_asked_for() or 0)
     display(card)
     if card.holds != expected and not os.environ.get(KEEP_GOING):
@@ -197,7 +197,8 @@ def _short(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
 
-def _labelled(values) -> dict[str, str]:
+def labelled(values) -> dict[str, str]:
+    """What was published, as a card shows it: label to words; without labels the one label is empty."""
     values = values if isinstance(values, Mapping) else {"": values}
     values = {str(label): _single(value) for label, value in values.items()}
     return {label: _short(value) if isinstance(value, float) else str(value) for label, value in values.items()}

@@ -22,7 +22,7 @@ _WORDS = {"min": "smallest of ", "max": "largest of "}
 
 @dataclass(frozen=True)
 class Terms:
-    """What a claim may not change unnoticed. ``conditions.json`` keeps it; `claim` describes each.
+    """When a claim holds, and what that is worth; `claim` describes each.
 
     Raises:
         TypeError, ValueError: if the condition is not one (see `parse`), or the kind or `expected` is something else.
