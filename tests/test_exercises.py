@@ -147,7 +147,13 @@ def documented(x):
     return total * 2
 
 
+def quoting(x, quotes='"""'):
+    r'''A docstring in other quotes than """.'''
+    return f"{quotes}{x}{quotes}"
+
+
 def test_code_has_no_docstring():
+    assert code(quoting).splitlines() == ["def quoting(x, quotes='\"\"\"'):", '    return f"{quotes}{x}{quotes}"']
     assert code(documented) == "def documented(x):\n    total = x + 1\n    return total * 2\n"
     assert code(context_vector).startswith("def context_vector(scores, values):\n    context = torch.zeros(")
 

@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_utils import attention
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
-from course_utils.exercises.lesson_02 import (
+from .. import attention
+from .engine import Exercise
+from .inputs import randn, sizes
+from .lesson_02 import (
     IGNORED,
     INVERTED,
     RAW_EXP,

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_utils import attention
-from course_utils.data.text import BOS, EOS, PAD
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
-from course_utils.exercises.symbolic import Layer
+from .. import attention
+from ..data.text import BOS, EOS, PAD
+from .engine import Exercise
+from .inputs import randn, sizes
+from .symbolic import Layer
 
 
 def _all(why: str, *edits: tuple[str, ...]) -> list[tuple[str, ...]]:

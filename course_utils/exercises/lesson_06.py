@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_utils.exercises.engine import Exercise, Verdict, WrongAnswer, _times_slower, attempt
-from course_utils.exercises.inputs import randn, sizes
+from .engine import Exercise, Verdict, WrongAnswer, _times_slower, attempt
+from .inputs import randn, sizes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_utils.exercises.engine import Exercise, Verdict, WrongAnswer, check_signature
+from .engine import Exercise, Verdict, WrongAnswer, check_signature
 
 IN_PLACE = "\nWhy: += writes into a tensor that a part still needs for its gradient. Write x = x + … ."
 LONGEST = 1000  # letters in a formula, ten times a layer's: beyond it, a loop runs away
@@ -55,6 +55,11 @@ class Formula:
                   for term in left.elements()]
         return " + ".join(words)
 
+    def called(self) -> set[str]:
+        """The names of all its calls."""
+        calls = [term for term in self.terms if isinstance(term, tuple)]
+        return {name for name, _ in calls}.union(*(given.called() for _, given in calls))
+
     def inner(self) -> set["Formula"]:
         """What its calls were given, and the calls in that; no single symbols."""
         given = [term[1] for term in self.terms if isinstance(term, tuple)]
@@ -95,7 +100,7 @@ class Layer(Exercise):
                 stopped = stopped or ("\nWhy: perhaps that it does more than call its parts, each with one thing, and "
                                       f"add. (On symbols: {type(mine).__name__}: {told})")
             elif mine != right:
-                odd += [f"what {part} returned is not used" for part in once if part in calls and part not in str(mine)]
+                odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.called()]
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
                                   + (f"\nWhy: {', '.join(odd)}." if odd else ""))
@@ -104,7 +109,7 @@ class Layer(Exercise):
         try:
             verdict = super()._judge(function)
         except WrongAnswer as wrong:
-            why = stopped if "Wrong values" in str(wrong) else IN_PLACE if "inplace operation" in str(wrong) else ""
+            why = stopped if wrong.of_values else IN_PLACE if "inplace operation" in str(wrong) else ""
             raise WrongAnswer(f"{wrong}{why}") from wrong.__cause__
         if verdict.kind == "right" and often:
             return Verdict("slow", f"{self.name}: right, but {often}. That costs its time again, and two calls of a "
