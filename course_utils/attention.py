@@ -29,6 +29,8 @@ class AttentionRecord(NamedTuple):
     """The ``T_k`` words that were read, with ``<eos>`` where the model read one."""
     alignment: Collection[tuple[int, int]] = ()
     """True links ``(row, column)``, if they are known."""
+    n_words: int | None = None
+    """How many columns, from the first, are words of the sentence: those after can have no link. ``None``: all."""
 
     def with_weights(self, weights: Tensor) -> "AttentionRecord":
         """The same words with other weights, such as those of one head: ``it.with_weights(it.weights[1, 0])``."""

@@ -330,27 +330,24 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
                           "--seeds. Type: course claims --accept")
     if arguments.jobs < 1:
         raise CourseError(f"--jobs {arguments.jobs}; expected 1 or more.")
-    try:
-        everything = [claim for path in _with_claims(root) for claim in declared.declared(path)]
-        now = declared.terms(everything)
-        if arguments.accept:
-            changed = declared.accept(now)
-            print("\n".join(changed) or "nothing changed")
-            return EXIT_OK
-        asked = _asked(arguments.names, everything)
-        if arguments.seeds:
-            from .claims.repeat import repeat
+    everything = [claim for path in _with_claims(root) for claim in declared.declared(path)]
+    now = declared.rows(everything)
+    if arguments.accept:
+        changed = declared.accept(now)
+        print("\n".join(changed) or "nothing changed")
+        return EXIT_OK
+    asked = _asked(arguments.names, everything)
+    if arguments.seeds:
+        from .claims.repeat import repeat
 
-            tried = [claim for claim in asked if claim.id in arguments.names
-                     or (claim.terms.kind == "experiment" and not claim.stored)]
-            repeat(tried, dict.fromkeys(arguments.seeds), arguments.jobs,
-                   tell=lambda line: _progress("") or print(line, flush=True), show=_progress)
-            asked = tried
-        for claim in asked:
-            found = seeds.tried(claim.id, claim.terms.condition)
-            print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
-    except ValueError as problem:
-        raise CourseError(str(problem)) from problem
+        tried = [claim for claim in asked if claim.id in arguments.names
+                 or (claim.terms.kind == "experiment" and not claim.stored)]
+        repeat(tried, dict.fromkeys(arguments.seeds), arguments.jobs,
+               tell=lambda line: _progress("") or print(line, flush=True), show=_progress)
+        asked = tried
+    for claim in asked:
+        found = seeds.tried(claim.id, claim.terms.condition)
+        print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
     return EXIT_OK
 
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import AttentionRecord, at_least
-from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs
+from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -376,8 +376,7 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
         ValueError: if ``beam``, ``batch_size`` or ``max_len`` is below 1.
     """
     at_least(1, beam=beam)
-    if any(isinstance(sentence, str) for sentence in sentences):
-        raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
+    sentences = [words_of(sentence) for sentence in sentences]
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
@@ -417,5 +416,5 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
         for i, matrix in zip(chosen, weights.cpu(), strict=True):
             rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]
             alone = matrix[..., :len(rows), :len(columns)].clone()      # not the whole batch's memory
-            records[i] = AttentionRecord(alone, rows, columns, getattr(pairs[i], "links", ()))
+            records[i] = AttentionRecord(alone, rows, columns, getattr(pairs[i], "links", ()), len(columns) - 1)
     return [records[i] for i in range(len(pairs))]

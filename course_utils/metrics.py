@@ -11,7 +11,7 @@ from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
 from .data import BUCKETS
-from .data.text import EOS, SPECIALS
+from .data.text import words_of
 
 Link = tuple[int, int]
 
@@ -34,15 +34,15 @@ def exact_match(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequen
 
 
 def _same_number(hypotheses: Sequence, references: Sequence) -> None:
-    if any(isinstance(sentence, str) for sentence in (*hypotheses, *references)):
-        raise TypeError("a sentence was given as one string; expected a list of words, e.g. sentence.split().")
+    for sentence in (*hypotheses, *references):
+        words_of(sentence)
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
                          "of both, at least one.")
 
 
 def hard_alignment(record: AttentionRecord) -> set[Link]:
-    """Link each target word to the source word with its largest weight; if that is ``<eos>``, there is no link.
+    """Link each target word to the source word with its largest weight; there is no link to ``<eos>``.
 
     Raises:
         ValueError: if the weights are not one matrix ``(T_q, T_k)``, or NaN.
@@ -55,7 +55,8 @@ def hard_alignment(record: AttentionRecord) -> set[Link]:
     if weights.isnan().any():
         raise ValueError("weights are NaN; the largest of them is none. Was a whole row masked before the softmax?")
     largest = enumerate(weights.argmax(dim=-1).tolist())
-    return {(row, column) for row, column in largest if record.columns[column] != SPECIALS[EOS]}
+    n_words = len(record.columns) if record.n_words is None else record.n_words
+    return {(row, column) for row, column in largest if column < n_words}
 
 
 def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] | None = None) -> float:

@@ -12,7 +12,7 @@ from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from .widgets.colours import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
+from .widgets.colours import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, TEAL, VALUE
 from .widgets.still import attention_heatmap
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "attention_heatmap", "in_notebook", "plot_groups", "show", "smooth", "use_course_style",
 ]
 
-LINES = (INK, GOOD, BAD, "#0E7490", "#8A6100", MUTED)        # not the colours of query, key and value
+LINES = (INK, GOOD, BAD, TEAL, "#8A6100", MUTED)        # not the colours of query, key and value
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 

@@ -96,7 +96,18 @@ class PlainDecoder(nn.Module):
         return outputs, None, state
 
 
-class LuongDecoder(nn.Module):
+class AttentionDecoder(nn.Module):
+    """What both decoders with attention do: look with a query at the memory."""
+
+    score: nn.Module
+
+    def look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """Queries ``(B, T_q, d_model)`` -> a context for each ``(B, T_q, d_model)``, the weights ``(B, T_q, T_k)``."""
+        weights = masked_softmax(self.score.compare(query, memory.keys), memory.src_mask)
+        return weights @ memory.states, weights
+
+
+class LuongDecoder(AttentionDecoder):
     """Step first, then look: the query is the *current* state (Luong et al. 2015, section 3, without input feeding).
 
     No step waits for a context, so one call scores all steps.
@@ -111,12 +122,11 @@ class LuongDecoder(nn.Module):
     def forward(self, embedded: Tensor, state, memory: Memory):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
         query, state = run(self.rnn, embedded, state)                                     # (B, T_q, d_model)
-        weights = masked_softmax(self.score.compare(query, memory.keys), memory.src_mask)   # (B, T_q, T_k)
-        context = weights @ memory.states                                                 # (B, T_q, d_model)
+        context, weights = self.look(query, memory)                                       # (B, T_q, d_model)
         return torch.tanh(self.combine(torch.cat([query, context], dim=-1))), weights, state
 
 
-class BahdanauDecoder(nn.Module):
+class BahdanauDecoder(AttentionDecoder):
     """Look first, then step: the query is the *previous* state (Bahdanau et al. 2015, section 3.1, appendix A.2.2)."""
 
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
@@ -125,17 +135,13 @@ class BahdanauDecoder(nn.Module):
         self.cell = RNNS[cell][1](d_embed + d_model, d_model)
         self.combine = nn.Linear(2 * d_model + d_embed, d_model)
 
-    def look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """One look of the state ``query (B, d_model)``: the context ``(B, d_model)``, the weights ``(B, 1, T_k)``."""
-        scores = self.score.compare(query.unsqueeze(1), memory.keys)                      # (B, 1, T_k)
-        weights = masked_softmax(scores, memory.src_mask)
-        return (weights @ memory.states).squeeze(1), weights
-
     def forward(self, embedded: Tensor, state, memory: Memory):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
         outputs, all_weights = [], []
         for word in embedded.unbind(dim=1):                                               # (B, d_embed)
-            context, weights = self.look(state[0] if isinstance(state, tuple) else state, memory)
+            query = state[0] if isinstance(state, tuple) else state                       # (B, d_model)
+            context, weights = self.look(query.unsqueeze(1), memory)                      # (B, 1, d_model)
+            context = context.squeeze(1)
             state = self.cell(torch.cat([word, context], dim=-1), state)
             new = state[0] if isinstance(state, tuple) else state
             outputs.append(torch.cat([new, context, word], dim=-1))
@@ -203,8 +209,8 @@ class Seq2Seq(nn.Module):
         parts = [part[index] for part in kept]
         return Memory(*parts) if isinstance(kept, Memory) else tuple(parts)
 
-    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights."""
+    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""
         memory, state = self.encode(source)
         logits, weights, _ = self.decode(target, state, memory)
-        return logits, weights
+        return logits, weights if need_weights else None

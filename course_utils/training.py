@@ -1,6 +1,7 @@
 """One training loop for every notebook: any device, any number of processes, a budget in steps."""
 
 import math
+import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -33,14 +34,15 @@ def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) 
 
     ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
     (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:
-    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``.
+    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``. The model is
+    called as a `Transformer` is: ``model(source, target, need_weights=False)``, of which the first result are logits.
     """
     words = batch.target[:, 1:]                                    # what follows each input word
     n_words = int((words != PAD).sum())
     if n_words == 0:
         raise ValueError(f"target has shape {tuple(batch.target.shape)} and no word to predict; expected two ids or "
                          "more that are not padding, <bos> first.")
-    logits, *_ = model(batch.source, batch.target[:, :-1])
+    logits, *_ = model(batch.source, batch.target[:, :-1], need_weights=False)
     loss = F.cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD, label_smoothing=label_smoothing)
     return loss, n_words
 
@@ -112,7 +114,8 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
             train, there are no batches, or several processes cannot share them. The weights are as they were.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
-    _trainable(model, steps, lr)
+    steps = _whole(steps)
+    _trainable(model, lr)
     home = next(model.parameters()).device
     accelerator, trained, optimizer, batches = _prepare(model, batches, lr)
     history, started = History(), time.perf_counter()
@@ -146,9 +149,17 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     return history
 
 
-def _trainable(model: nn.Module, steps: int, lr: float) -> None:
-    if not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"steps={steps}; expected a whole number, at least 1.")
+def _whole(steps: int) -> int:
+    try:
+        whole = operator.index(steps)                      # of NumPy and torch, too
+    except TypeError:
+        whole = 0
+    if whole < 1 or isinstance(steps, bool):
+        raise ValueError(f"steps={steps!r}; expected a whole number, at least 1.")
+    return whole
+
+
+def _trainable(model: nn.Module, lr: float) -> None:
     if not 0 < lr < math.inf:
         raise ValueError(f"lr={lr}; expected a finite number above 0, such as 2e-3.")
     if not any(parameter.requires_grad for parameter in model.parameters()):

@@ -235,11 +235,12 @@ class Transformer(nn.Module):
         memory, state, _ = self._encode(source, need_weights=False)
         return memory, state
 
-    def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory):
-        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (in
-        training ``None``), the next state. ``target`` holds the new words; those before are in the caches of ``state``.
+    def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool = True):
+        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (or
+        ``None`` if they are not needed: PyTorch's kernel is faster), the next state. ``target`` holds the new words;
+        those before are in the caches of ``state``.
         """
-        logits, (_, weights), state = self._decode(target, state, memory, need_cross=not self.training)
+        logits, (_, weights), state = self._decode(target, state, memory, need_cross=need_weights)
         return logits, weights, state
 
     def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
@@ -248,10 +249,10 @@ class Transformer(nn.Module):
             return Memory(self.reorder(kept.caches, index), kept.src_mask[index])
         return tuple(Cache(k.index_select(0, index), v.index_select(0, index)) for k, v in kept)
 
-    def forward(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor | None]:
+    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; weights as in `decode`."""
         memory, state = self.encode(source)
-        logits, weights, _ = self.decode(target, state, memory)
+        logits, weights, _ = self.decode(target, state, memory, need_weights)
         return logits, weights
 
     def attentions(self, source: Tensor, target: Tensor) -> Attentions:

@@ -1,7 +1,7 @@
-"""Lesson 02 on real sentences: train on Multi30k English-French, test, store, and draw.
+"""Lesson 02 on real sentences: train on Multi30k English-French, test, and store.
 
 ``COURSE_DATA=folder python experiments/real_captions.py`` trains two models, with additive attention (Bahdanau et
-al. 2015) and without, on one thread, and writes ``real_captions.json`` and its pictures. Without
+al. 2015) and without, on one thread, and writes ``real_captions.json``. Without
 ``COURSE_DATA`` the files are downloaded.
 
 BLEU here is of tokenised, lower-cased text (``tokenize="none"``): not to be set beside BLEU of raw text. A word seen
@@ -16,8 +16,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
 from torch import nn
 
 from course_utils import setup
@@ -26,7 +24,6 @@ from course_utils.data import Vocab, load_multi30k, token_batches
 from course_utils.data.text import SPECIALS, UNK, encode_pairs
 from course_utils.decoding import attention_records, translate
 from course_utils.metrics import bleu, by_group, hard_alignment, length_groups
-from course_utils.plotting import PAPER, attention_heatmap, plot_groups
 from course_utils.seq2seq import Seq2Seq
 from course_utils.training import History, fit
 
@@ -84,13 +81,6 @@ def candidates(sources: Sequence, hypotheses: Sequence, references: Sequence, re
     return sorted(found, reverse=True)
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a picture of twice the size it is shown at: a white card, also on a dark page."""
-    figure.savefig(path, dpi=200, facecolor=PAPER, bbox_inches="tight", pad_inches=0.2,
-                   metadata={"Software": None})
-    plt.close(figure)
-
-
 def attended(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references: Sequence,
              vocabs: Sequence[Vocab]) -> list[dict]:
     """List the candidates; the weights with which the model wrote its own translation of each of ``SHOWN``."""
@@ -101,22 +91,9 @@ def attended(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references
              "weights": [[round(weight, 4) for weight in row] for row in records[i].weights.tolist()]} for i in SHOWN]
 
 
-def draw(results: dict, folder: Path) -> None:
-    """The README's pictures, from what is stored."""
-    for number, shown in enumerate(results["attention"], start=1):
-        size = 2.2 + 0.28 * len(shown["columns"]), 1.2 + 0.28 * len(shown["rows"])      # two fit side by side
-        figure = attention_heatmap(shown["weights"], shown["rows"], shown["columns"],
-                                   axes=plt.figure(figsize=size).add_subplot())
-        save(figure, folder / f"real_captions_attention_{number}.png")
-    curves = {name: {f"{group}\n({results['sentences'][group]})": score for group, score in row["by_length"].items()}
-              for name, row in results["models"].items()}
-    save(plot_groups(curves, "words in the English sentence (number of sentences)", "BLEU",
-                     "Multi30k English–French, test 2016"), folder / "real_captions_bleu.png")
-
-
 def main(arguments: list[str] | None = None) -> None:
-    """Train, test, store after each model, draw."""
-    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_captions.json and its pictures.")
+    """Train, test, store after each model."""
+    parser = argparse.ArgumentParser(description="Train on Multi30k; write real_captions.json.")
     parser.add_argument("--steps", type=int, default=3200, help="updates of each model (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write to (default: %(default)s)")
@@ -142,7 +119,6 @@ def main(arguments: list[str] | None = None) -> None:
             results["attention"] = attended(model, sources, hypotheses, references, vocabs)
         store(options.out / "real_captions.json", command, [options.seed], results)
         print(name, results["models"][name])
-    draw(results, options.out)
 
 
 if __name__ == "__main__":

@@ -23,13 +23,6 @@ def real_reviews(results: dict) -> list[str]:
     return lines
 
 
-def real_captions(results: dict) -> list[str]:
-    """BLEU on Multi30k by model and length."""
-    lines = heads("", "BLEU", *results["sentences"], "CPU seconds", right=True)
-    return lines + [line(name, f"{row['bleu']:.1f}", *(f"{score:.1f}" for score in row["by_length"].values()),
-                         f"{row['cpu_seconds']}") for name, row in results["models"].items()]
-
-
 def attention_view(results: dict) -> list[str]:
     """Size and speed of the pages, by tensor and library."""
     lines = heads("layers × heads × tokens", "", "page", "first paint", "hover", "head switch")
@@ -100,9 +93,8 @@ def heads(first: str, *others: str, right: bool = False) -> list[str]:
     return [line(first, *others), f"|{'|'.join(marks)}|"]
 
 
-TABLES = {"real_reviews": real_reviews, "real_captions": real_captions, "bench_attention_view": attention_view,
-          "bench_transformer layers": layers, "bench_transformer decoding": decoding, "bench_bert": bert,
-          "bench_efficient": efficient}
+TABLES = {"real_reviews": real_reviews, "bench_attention_view": attention_view, "bench_transformer layers": layers,
+          "bench_transformer decoding": decoding, "bench_bert": bert, "bench_efficient": efficient}
 """The name between the marks, of which the first word is the file's, to what makes the table."""
 
 

@@ -3,13 +3,14 @@
     python tests/mutants.py                  # all of them, about five minutes on a quiet core
     python tests/mutants.py padding cache    # those whose names hold one of these words
 
-A mutant is a name, a file, a text that stands there exactly once, what is put in its place, and the test file. Who
-survives is named, and so is a mutant whose text is no longer there once: write it anew. Linux and macOS: each mutant is
-a fork of this process, which has loaded PyTorch and the like already.
+A mutant is a name, a file, a text that stands there exactly once (in a notebook: in the source of its code), what is
+put in its place, and the test file. Who survives is named; test_mutants.py holds the texts against the files. Linux and
+macOS: each mutant is a fork of this process, which has loaded PyTorch and the like already.
 """
 
 import importlib
 import io
+import json
 import multiprocessing
 import os
 import shutil
@@ -32,6 +33,7 @@ SEQ2SEQ = "course_utils/seq2seq.py"
 TEXT = "course_utils/data/text.py"
 TRAINING = "course_utils/training.py"
 TRANSFORMER = "course_utils/transformer.py"
+VIEW = "course_utils/widgets/attention_view.py"
 WORDPIECE = "course_utils/data/wordpiece.py"
 
 MUTANTS = [
@@ -96,8 +98,8 @@ MUTANTS = [
     ("padding counted as words", TRAINING, "n_words = int((words != PAD).sum())", "n_words = words.numel()",
      "training"),
     ("label smoothing forgotten", TRAINING, "label_smoothing=label_smoothing)", "label_smoothing=0.0)", "training"),
-    ("the answer is in the input", TRAINING, "model(batch.source, batch.target[:, :-1])",
-     "model(batch.source, batch.target[:, 1:])", "training"),
+    ("the answer is in the input", TRAINING, "model(batch.source, batch.target[:, :-1],",
+     "model(batch.source, batch.target[:, 1:],", "training"),
     ("no schedule", TRAINING, 'group["lr"] = lr * schedule(step, steps)', 'group["lr"] = lr', "training"),
     ("gradients pile up", TRAINING, "            optimizer.zero_grad()\n", "", "training"),
     ("no decay", TRAINING, "return min(1.0, _up(step, steps, warmup), down)",
@@ -105,8 +107,8 @@ MUTANTS = [
     ("every epoch in one order", TEXT, "self.seed + 100_003 * self.epoch", "self.seed", "text"),
     ("no end symbol on the source", TEXT, "torch.tensor([*source_vocab.encode(source), EOS])",
      "torch.tensor(source_vocab.encode(source))", "text"),
-    ("words behind the end", TEXT, "if word == SPECIALS[EOS]:\n                break\n",
-     "if word == SPECIALS[EOS]:\n                continue\n", "text"),
+    ("words behind the end", TEXT, "if i == EOS:\n                break\n",
+     "if i == EOS:\n                continue\n", "text"),
     # --- decoding and metrics ---
     ("beam keeps what has ended", DECODING, "log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps",
      "log_prob.unsqueeze(-1) + steps", "decoding"),
@@ -119,15 +121,30 @@ MUTANTS = [
      "metrics"),
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
+    # --- from the grammar to a page ---
+    ("words come back from their ids", DECODING, "rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]",
+     "rows, columns = (vocab.decode([*vocab.encode(side), EOS]) + end for vocab, side, end in "
+     "[(target_vocab, pairs[i][1], []), (source_vocab, pairs[i][0], [SPECIALS[EOS]])])", "trace"),
+    ("tokens are joined and split again", TEXT, "for word in words_of(words)]",
+     'for word in " ".join(words_of(words)).split()]', "trace"),
+    ("rows are joined and split again", DECODING, "rows, columns = list(pairs[i][1]),",
+     'rows, columns = " ".join(pairs[i][1]).split(),', "trace"),
+    ("true links are dropped in the view", VIEW, '"alignment": read_links(alignment, rows, columns)',
+     '"alignment": []', "trace"),
     # --- claims ---
-    ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", r'previous state asks\" <= 0.15',
-     r'previous state asks\" <= 0.5', "conditions"),
-    ("a clause is dropped", "notebooks/02_bahdanau_attention.ipynb", r' and \"location, AER\" >= 0.35', "",
+    ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", 'current state asks" <= 0.15',
+     'current state asks" <= 0.5', "conditions"),
+    ("a clause is dropped", "notebooks/02_bahdanau_attention.ipynb", ' and "location, AER" >= 0.35', "",
      "conditions"),
-    ("a comparison is turned around", "notebooks/03_self_attention.ipynb", r'causal, 2 heads\" <= 1e-5',
-     r'causal, 2 heads\" >= 0', "conditions"),
+    ("a comparison is turned around", "notebooks/03_self_attention.ipynb", 'causal, 2 heads" <= 1e-5',
+     'causal, 2 heads" >= 0', "conditions"),
     ("a condition that is always true", "notebooks/03_self_attention.ipynb",
-     r'\"one head, both right, best of three runs\" <= 0.2', r'\"one head, both right, best of three runs\" >= 0',
+     '"one head, both right, best of three runs" <= 0.2', '"one head, both right, best of three runs" >= 0',
+     "conditions"),
+    ("a sentence claims more", "notebooks/02_bahdanau_attention.ipynb", "Soft alignments agree with the true ones when",
+     "Soft alignments align perfectly when", "conditions"),
+    ("another thing is measured", "notebooks/02_bahdanau_attention.ipynb",
+     '"AER, additive, current state asks": aer["additive"]', '"AER, additive, current state asks": min(aer.values())',
      "conditions"),
     ("one comparison is enough for a claim", "course_utils/claims/condition.py", "return all(_truth(",
      "return any(_truth(", "claims"),
@@ -166,13 +183,28 @@ def passes(copy: Path, tests: list[str], expected: int = pytest.ExitCode.TESTS_F
     return {pytest.ExitCode.TESTS_FAILED: False, pytest.ExitCode.OK: True}.get(process.exitcode)
 
 
+def changed(file: Path, old: str, new: str) -> tuple[str, int]:
+    """The file's text with ``new`` for ``old``, and how often ``old`` stands there; of a notebook, in its code."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix != ".ipynb":
+        return text.replace(old, new), text.count(old)
+    notebook, found = json.loads(text), 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source = "".join(cell["source"])
+            found += source.count(old)
+            cell["source"] = source.replace(old, new).splitlines(keepends=True)
+    return json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n", found
+
+
 def outcome(copy: Path, file: str, old: str, new: str, tests: list[str]) -> str:
     """``dies``, ``survives``, or what is wrong with the mutant."""
     place = copy / file
+    mutant, found = changed(place, old, new)
+    if found != 1:
+        return f"its text stands {found} times in {file}: write it anew"
     original = place.read_text(encoding="utf-8")
-    if original.count(old) != 1:
-        return f"its text stands {original.count(old)} times in {file}: write it anew"
-    place.write_text(original.replace(old, new), encoding="utf-8")
+    place.write_text(mutant, encoding="utf-8")
     said = {False: "dies", True: "survives", None: "the tests could not be run"}[passes(copy, tests)]
     place.write_text(original, encoding="utf-8")
     return said

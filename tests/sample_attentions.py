@@ -1,7 +1,9 @@
-"""The three attentions of a small Transformer, and their view."""
+"""The three attentions of a small Transformer, their view, and what an exported page holds of one."""
 
+import base64
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from course_utils.widgets import AttentionView
@@ -29,7 +31,8 @@ def three(layers=2, heads=3, n=4, m=5):
 
 
 def view(**changes):
-    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)], **changes})
+    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)],
+                            "causal": True, **changes})  # fmt: skip
 
 
 def computed(*parts):
@@ -44,3 +47,12 @@ def computed(*parts):
         if part in parts:
             given["queries"][part], given["keys"][part] = queries, keys
     return {"weights": weights, **given}
+
+
+def sent_weights(state):
+    """The weights of an exported page ``[layers, heads, T_q, T_k]``; a head that is not there is not a number."""
+    weights = np.full(state["_content"][""]["shape"], np.nan)
+    for number, head in state["_content"][""]["heads"].items():
+        steps = np.frombuffer(base64.b64decode(head["weights"]["uint16"]), "<u2").reshape(weights.shape[2:])
+        weights[divmod(int(number), weights.shape[1])] = steps / 65535 * head["weights"]["peak"]
+    return weights

@@ -49,6 +49,11 @@ def make(name, words=WORDS, title=""):
 
 def exported(widget):
     """The state that the exported page of a widget draws, read as a browser would."""
-    code = re.search(r"<script>(.*?)</script>", widget.to_html(), re.DOTALL)[1]
-    name = type(widget).__name__
-    return json.loads(re.search(rf'^exportHost\({name}, "[\w-]+", (.*)\);$', code, re.MULTILINE)[1])
+    return drawn(type(widget).__name__, widget.to_html())
+
+
+def drawn(name, page):
+    """The state that a page draws with the widget of this class."""
+    found = re.findall(rf'^exportHost\({name}, "[\w-]+", (.*)\);$', page, re.MULTILINE)
+    assert len(found) == 1, f"{len(found)} of {name} in this page"
+    return json.loads(found[0])

@@ -11,7 +11,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
-from sample_attentions import softmax
+from sample_attentions import sent_weights, softmax
 from sample_widgets import exported
 
 from course_utils.widgets import AttentionView, attention_view, still, strip_widget_state
@@ -305,15 +305,6 @@ def test_output_has_a_live_view_and_what_lasts():
     assert repr(shown) == "AttentionView(layers=1, heads=1, queries=3, keys=4)"
 
 
-def sent_weights(state):
-    """The weights of an exported page ``[layers, heads, T_q, T_k]``; a head that is not there is not a number."""
-    weights = np.full(state["_content"][""]["shape"], np.nan)
-    for number, head in state["_content"][""]["heads"].items():
-        steps = np.frombuffer(base64.b64decode(head["weights"]["uint16"]), "<u2").reshape(weights.shape[2:])
-        weights[divmod(int(number), weights.shape[1])] = steps / 65535 * head["weights"]["peak"]
-    return weights
-
-
 def test_export_holds_the_tensor_in_16_bits():
     weights = softmax(2, 3, 3, 4)
     shown = view(weights=weights, head=2, cell=(0, 3), view="links", alignment=[(1, 1)])
@@ -486,7 +477,7 @@ def test_figure_is_the_head_shown():
 def test_figure_leaves_masked_cells_white_and_uses_the_colours_of_the_view():
     causal = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
     causal[:2] = 0  # fully masked
-    figure = AttentionView(causal, list("abcdef")).figure()
+    figure = AttentionView(causal, list("abcdef"), causal=True).figure()
     white = (colours_of(figure, 1) == (*LIGHT, 255)).all(axis=2)
     np.testing.assert_array_equal(white, np.triu(np.ones((6, 6)), 1))
     assert figure.get_supxlabel() == "white: masked"

@@ -105,8 +105,8 @@ def test_bad_input_names_the_part_and_both_sizes(changes, message):
                                                 (three().cross, "one attention only")])  # fmt: skip
 def test_a_part_that_does_not_exist(weights, there):
     with pytest.raises(traitlets.TraitError, match=f"part is 'memory'; this view has {there}"):
-        view(weights=weights, part="memory")
-    shown = view(weights=weights)
+        view(weights=weights, part="memory", causal=False)
+    shown = view(weights=weights, causal=False)
     with pytest.raises(traitlets.TraitError, match=there):
         shown.part = "memory"
     assert shown.part == ("cross" if there.startswith("encoder") else "")
@@ -193,20 +193,31 @@ def test_new_weights_in_place():
 # --- masked ---
 
 
-@pytest.mark.parametrize(("weights", "causal"), [
-    (three().decoder, True), (three().encoder[:, :, :4, :4], False), (np.eye(4), False), (np.ones((4, 4)) / 4, False),
-    (np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None], True), (np.triu(np.ones((4, 4))), False),
-])  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*do not sum to one")
-def test_a_causal_mask_is_recognised(weights, causal):
-    assert AttentionView(weights, TARGET)._content[""]["causal"] is causal
-    assert AttentionView(weights, TARGET, list("wxyz"))._content[""]["causal"] is False  # cross-attention
+PREVIOUS = np.eye(4)[[0, 0, 1, 2]]  # of a head without a mask that looks at the word before
 
 
-def test_one_key_too_far_is_not_causal():
+def test_only_the_caller_knows_of_a_causal_mask():
+    assert AttentionView(PREVIOUS, TARGET)._content[""]["causal"] is False
+    shown = AttentionView(PREVIOUS, TARGET, causal=True)
+    assert shown._content[""]["causal"] is True
+    shown.weights = PREVIOUS[[0, 0, 0, 1]]
+    assert shown._content[""]["causal"] is True
+    shown.set_weights(PREVIOUS, causal=False)
+    assert shown._content[""]["causal"] is False
+    shown.set_weights(PREVIOUS, causal=True)
+    shown.set_weights(PREVIOUS, rows=list("wxyz"))
+    assert shown._content[""]["causal"] is False
+    assert {part: content["causal"] for part, content in view(causal=False)._content.items()} == {
+        "encoder": False, "decoder": False, "cross": False}  # fmt: skip
+
+
+def test_weights_that_are_said_to_be_causal_do_not_look_ahead():
     weights = three().decoder.clone()
     weights[1, 2, 0] = torch.tensor([0.9, 0.1, 0, 0])
-    assert view(weights=three()._replace(decoder=weights))._content["decoder"]["causal"] is False
+    with pytest.raises(ValueError, match="decoder: weights are 0.1.* at layer 1, head 2, row .* 0, .* causal=True"):
+        view(weights=three()._replace(decoder=weights))
+    with pytest.raises(ValueError, match="causal=True, but there are 4 queries and 5 keys"):
+        AttentionView(three().cross, TARGET, SOURCE, causal=True)
 
 
 def test_the_still_picture_leaves_masked_cells_white():

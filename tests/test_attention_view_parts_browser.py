@@ -234,7 +234,7 @@ def test_axe_finds_nothing_serious(show, part):
 
 def test_fits_a_slide_in_every_part_and_view(show):
     target, source = [f"européenne{k}" for k in range(15)], [f"economic{k}" for k in range(14)]
-    shown = AttentionView(three(n=15, m=14), target, source, title="Three attentions", alignment=[(0, 0)])
+    shown = AttentionView(three(n=15, m=14), target, source, [(0, 0)], title="Three attentions", causal=True)
     page = show('<div class="reveal">', shown, "</div>")
     heights = set()
     for part in ("Encoder", "Decoder", "Cross"):

@@ -9,7 +9,7 @@ import torch
 from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, ledger, seeds, table
 from course_utils.claims.seeds import Trial
 from course_utils.claims.stored import Stored
-from course_utils.course import KEEP_GOING
+from course_utils.course import KEEP_GOING, CourseError
 
 ROW = {"id": "02.bleu-by-length", "says": "BLEU stays.", "source": "Bahdanau et al. 2015, fig. 2",
        "published": "26.8", "measured": {"with": 93.456, "share": (0.961, "{:.0%}"), "how": "by hand"},
@@ -108,7 +108,19 @@ def test_another_condition_is_refused_with_a_reason(text, says):
     ('0.9 <= "a" < 1.1', "0.9 ≤ “a” < 1.1"),
 ])
 def test_a_condition_in_words(text, words):
-    assert condition.in_words(text, {"share": "96%", "other": "5.0%", "a": "1", "b": "2"}) == words
+    assert condition.in_words(text, ("share", "other")) == words
+
+
+@pytest.mark.parametrize(("bleu", "words"), [
+    ((96.1, "{:.1f}%"), "“BLEU” ≥ 80"), ((96.1, "{}%"), "“BLEU” ≥ 80"), ((0.961, "{:.1%}"), "“BLEU” ≥ 8000%"),
+    ((0.961, "{:+.0%} of it"), "“BLEU” ≥ 8000%"),
+])
+def test_a_threshold_is_in_percent_where_the_format_is(shown, monkeypatch, bleu, words):
+    monkeypatch.setenv(KEEP_GOING, "1")
+    claim(**{**ROW, "measured": {"BLEU": bleu}, "holds": '"BLEU" >= 80'})
+    assert f"holds when {words}\n" in shown[0]["text/plain"]
+    assert f"holds when {words}\n" in str(card.Claim.from_record(shown[0][MIME]))
+    assert f"| {words} |" in str(table([card.Claim.from_record(shown[0][MIME])]))
 
 
 # --- one claim ------------------------------------------------------------------------------------------------------
@@ -131,6 +143,7 @@ def test_a_claim_that_holds_shows_a_card(shown):
     assert record["measured"] == [["with", 93.456], ["share", 0.961]]       # in full precision
     assert record["condition"] == ROW["holds"]
     assert card.Claim.from_record(record).record() == record
+    assert not {"holds", "verdict"} & record.keys(), "what follows from the rest is not saved beside it"
 
 
 @pytest.mark.parametrize(("value", "words"), [
@@ -180,15 +193,15 @@ def test_a_surprise_raises_after_the_card(shown, monkeypatch, holds, expected, v
     with pytest.raises(ClaimDoesNotHold,
                        match=f"02.bleu-by-length {verdict}: BLEU.*with: 93.5.*holds when “with” . 80. {todo}"):
         claim(**{**ROW, "holds": holds}, expected=expected)
-    assert shown[0][MIME]["verdict"] == verdict
+    assert card.Claim.from_record(shown[0][MIME]).verdict == verdict
     monkeypatch.setenv(KEEP_GOING, "1")
     claim(**{**ROW, "holds": holds}, expected=expected)
-    assert shown[1][MIME]["verdict"] == verdict
+    assert card.Claim.from_record(shown[1][MIME]).verdict == verdict
 
 
 def test_an_honest_negative_result_is_a_row(shown):
     claim(**{**ROW, "holds": '"with" < 80'}, expected=False)
-    assert shown[0][MIME]["verdict"] == "does not hold at this scale"
+    assert card.Claim.from_record(shown[0][MIME]).verdict == "does not hold at this scale"
     assert "–<span> does not hold at this scale</span>" in shown[0]["text/html"]
 
 
@@ -207,7 +220,7 @@ def test_text_is_text_not_markup(shown):
     assert set(tags) == {"div", "code", "b", "i", "span", "dl", "dt", "dd"}
     assert tags.count("b") == 1
     assert tags.count("i") == 2                     # the source, and the label in the condition
-    parser.feed(table([shown[0][MIME]])._repr_html_())
+    parser.feed(table([card.Claim.from_record(shown[0][MIME])])._repr_html_())
     assert not {"u", "em"} & set(tags)
 
 
@@ -233,7 +246,7 @@ def test_the_card_says_at_how_many_seeds(shown, trials, words, short):
     claim(**ROW)
     assert f"holds (experiment; {words})" in shown[0]["text/plain"]
     assert f"experiment · {words}<" in shown[0]["text/html"]
-    rows = table([shown[0][MIME]])
+    rows = table([card.Claim.from_record(shown[0][MIME])])
     assert f"| {words} |" in str(rows)
     assert f"<td>{short}</td>" in rows._repr_html_()
     assert seeds.read().get(ROW["id"], seeds.Tried("")).seeds == trials
@@ -265,29 +278,28 @@ def test_an_identity_is_not_tried_unless_somebody_did(shown):
 @pytest.mark.parametrize("broken", ["{", "[]", '{"02.a": {"condition": "x"}}', '{"02.a": 3}'])
 def test_a_broken_record_is_named(no_record, broken):
     no_record.write_text(broken)
-    with pytest.raises(ValueError, match="claims_at_seeds.json is not a record of claims at seeds .*Delete it"):
+    with pytest.raises(CourseError, match="claims_at_seeds.json is not a record of claims at seeds .*Delete it"):
         seeds.read()
 
 
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 
-def test_collect_keeps_order_and_says_where_from(shown, tmp_path):
+def test_collect_keeps_order(shown, tmp_path):
     claim(**ROW)
     claim(**{**ROW, "id": "02.aer"})
     first, second = notebook(tmp_path / "02_b.ipynb", shown[:1]), notebook(tmp_path / "03_a.ipynb", shown[1:])
-    rows = collect([first, str(second)])
-    assert [(row["id"], row["notebook"], row["verdict"]) for row in rows] == [
-        ("02.bleu-by-length", "02_b.ipynb", "holds"), ("02.aer", "03_a.ipynb", "holds")]
+    assert [(found.id, found.verdict) for found in collect([first, str(second)])] == [
+        ("02.bleu-by-length", "holds"), ("02.aer", "holds")]
 
 
 def test_a_file_that_sorts_keys_keeps_the_order_of_the_cell(shown, tmp_path):
     claim(**{**ROW, "published": {"z": "1", "a": "2"}, "measured": {"with": 93.4, "a, other": 2.0, "share": 0.9}})
     path = notebook(tmp_path / "02_a.ipynb", shown)
     path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True))
-    [row] = collect([path])
-    assert str(card.Claim.from_record(row)) == shown[0]["text/plain"]
-    assert "z: 1; a: 2 | with: 93.4; a, other: 2; share: 0.9 |" in str(table([row]))
+    [found] = collect([path])
+    assert str(found) == shown[0]["text/plain"]
+    assert "z: 1; a: 2 | with: 93.4; a, other: 2; share: 0.9 |" in str(table([found]))
 
 
 def test_collect_says_what_is_wrong(shown, tmp_path):
@@ -313,8 +325,8 @@ def test_the_ledger_of_the_course_does_not_depend_on_the_folder(shown, tmp_path,
     seeds.add(ROW["id"], ROW["holds"], {0: trial(True), 1: trial(False)})
     (tmp_path / "notebooks").mkdir()
     notebook(tmp_path / "notebooks" / "02_a.ipynb", shown)
-    [row] = collect()
-    assert (row["notebook"], row["tried"], row["failed_at"]) == ("02_a.ipynb", "held at 1 of 2 seeds (not at 1)", [1])
+    [found] = collect()
+    assert (found.tried, found.failed_at) == ("held at 1 of 2 seeds (not at 1)", [1])
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "{", '{"cells": [1]}', '{"cells": [{"outputs": [{"data": 3}]}]}'])
@@ -327,7 +339,7 @@ def test_a_broken_notebook_is_named(tmp_path, text):
 def test_a_failed_claim_is_collected_too(shown, tmp_path):
     with pytest.raises(ClaimDoesNotHold):
         claim(**{**ROW, "holds": '"with" < 1'})
-    assert collect([notebook(tmp_path / "02.ipynb", shown)])[0]["verdict"] == "does not hold"
+    assert collect([notebook(tmp_path / "02.ipynb", shown)])[0].verdict == "does not hold"
 
 
 def test_table(shown, tmp_path):
@@ -354,7 +366,7 @@ def test_in_a_real_kernel(tmp_path):
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code), nbformat.v4.new_code_cell(stub)])
     NotebookClient(book, allow_errors=True, kernel_name="python3", timeout=60).execute()
     nbformat.write(book, tmp_path / "02.ipynb")
-    assert collect([tmp_path / "02.ipynb"])[0]["verdict"] == "does not hold"
+    assert collect([tmp_path / "02.ipynb"])[0].verdict == "does not hold"
     card, error = book.cells[0].outputs
     assert "text/html" in card["data"]
     assert error["ename"] == "ClaimDoesNotHold"

@@ -19,7 +19,7 @@ def record(monkeypatch, tmp_path):
 
 def make(id="02.bleu-by-length", says="On a short budget BLEU stays with attention", condition='"4-9 words" >= 80',
          **given):
-    return Claim(id, says, "Bahdanau et al. 2015, fig. 2", PUBLISHED, SHOWN, {"4-9 words": 85.1},
+    return Claim(id, says, "Bahdanau et al. 2015, fig. 2", PUBLISHED, SHOWN, {"4-9 words": 85.1}, (),
                  Terms(condition, **given))
 
 
@@ -63,7 +63,7 @@ def ledger():
     cards = [make(f"0{lesson}.claim-{i}", kind="identity" if i == 1 else "experiment",
                   condition='"4-9 words" >= 90' if (lesson, i) == (1, 0) else '"4-9 words" >= 80',
                   expected=(lesson, i) != (1, 0)) for lesson in range(1, 5) for i in range(11)]
-    return table([card.record() for card in cards])._repr_html_()
+    return table(cards)._repr_html_()
 
 
 def rows(page):

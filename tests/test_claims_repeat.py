@@ -85,6 +85,14 @@ def test_a_kernel_that_dies_is_on_record(course, capfd):
 
 
 @pytest.mark.slow
+def test_a_claim_that_is_not_reached_says_what_was_raised_before(course, capfd):
+    cells = [new_code_cell(SETUP), new_code_cell("raise NotImplementedError('your turn')"), one("01.after", "unknown")]
+    nbformat.write(new_notebook(cells=cells), course / "notebooks" / "01_a.ipynb")
+    assert run(course, "1", "--seeds", "0") == 0
+    assert "01.after (cell 2: NotImplementedError: your turn)" in capfd.readouterr().out
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to all processes of a console itself")
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(course):
     cells = [new_code_cell(SETUP), new_code_cell("import pathlib, time\nif seed:\n"
@@ -138,6 +146,23 @@ def test_another_wish_is_refused(course, capsys, words, says):
     assert run(course, *words) == cli.EXIT_FAILED
     assert says in capsys.readouterr().err
     assert not declared.FILE.exists()
+
+
+def test_a_slip_in_the_program_is_no_wish_of_the_user(course, monkeypatch):
+    def tried(id, condition):
+        raise ValueError("a slip")
+
+    monkeypatch.setattr(seeds, "tried", tried)
+    with pytest.raises(ValueError, match="a slip"):
+        run(course)
+
+
+@pytest.mark.parametrize(("file", "says"), [("claims_at_seeds.json", "is not a record of claims at seeds"),
+                                            ("notebooks/02_b.ipynb", "02_b.ipynb is not readable as JSON")])
+def test_a_broken_file_is_named(course, capsys, file, says):
+    (course / file).write_text("{")
+    assert run(course) == cli.EXIT_FAILED
+    assert says in capsys.readouterr().err
 
 
 def test_a_claim_that_cannot_be_read_is_named(course, capsys):

@@ -5,36 +5,57 @@ import builtins
 import json
 import re
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
-from course_utils.claims.condition import Terms
-from course_utils.claims.declared import accept, changes, kept, terms
-from course_utils.course import KEEP_GOING, course_root, numbered
+from course_utils.claims.declared import accept, changes, kept, rows
+from course_utils.course import KEEP_GOING, CourseError, course_root, numbered
 
 NOTEBOOKS = [path for path in numbered(course_root()) if not path.name.startswith("00")]
 
 
-def sources(path: Path) -> dict[str, Terms]:
-    return terms(declared.declared(path))
+def sources(path: Path) -> dict[str, dict]:
+    return rows(declared.declared(path))
 
 
-def saved(path: Path, accepted: dict[str, Terms]) -> list[str]:
+def on_card(one: card.Claim) -> dict:
+    """Of what is kept of a claim, what its card shows."""
+    return {"says": one.says, "source": one.source, **asdict(one.terms)}
+
+
+def saved(path: Path, accepted: dict[str, dict]) -> list[str]:
     """How the claims that a notebook shows differ from those it declares and from what was accepted."""
-    shown = [card.Claim.from_record(row) for row in collect([path])]
-    problems = changes({id: accepted[id] for id in sources(path) if id in accepted},
-                       {one.id: one.terms for one in shown})
+    shown = collect([path])
+    cards = {one.id: on_card(one) for one in shown}
+    problems = changes({id: {name: accepted[id].get(name) for name in cards.get(id, accepted[id])}
+                        for id in sources(path) if id in accepted}, cards)
+    written = {one.id: one for one in declared.declared(path)}
     for one in shown:
-        wanted = accepted.get(one.id, one.terms).condition
+        problems += other_words(one, written[one.id]) if one.id in written else []
+        wanted = accepted.get(one.id, cards[one.id])["condition"]
         if not condition.labels_of(wanted) <= one.measured.keys():
             problems.append(f"{one.id} has not measured all that {wanted} compares")
         elif condition.holds(wanted, one.measured) != one.terms.expected:
             problems.append(f"{one.id}: {wanted} is {not one.terms.expected} of {one.measured}; "
                             f"{one.terms.expected} is expected")
     return problems
+
+
+def other_words(one: card.Claim, source: declared.Declared) -> list[str]:
+    """How what a card says was published, and its labels, differ from the source, as far as that is written out."""
+    with suppress(ValueError):
+        published = card.labelled(ast.literal_eval(source.published))
+        if published != one.published:
+            return [f"{one.id} shows as published {one.published}; its source says {published}"]
+    patterns = [label for label, *_ in entries(source.measured, frozenset())]
+    return ([f"{one.id} shows {label!r}, which its source does not measure" for label in one.shown
+             if not any(re.fullmatch(known, label) for known in patterns)]
+            + [f"{one.id} shows no label like {known}, which its source measures" for known in patterns
+               if not any(re.fullmatch(known, label) for label in one.shown)])
 
 
 def cards(path: Path) -> list[str]:
@@ -46,7 +67,7 @@ def cards(path: Path) -> list[str]:
 
 
 def test_conditions_are_those_that_were_accepted():
-    now = terms(claim for path in NOTEBOOKS for claim in declared.declared(path))
+    now = rows(claim for path in NOTEBOOKS for claim in declared.declared(path))
     changed = changes(kept(), now)
     assert not changed, "\n".join([*changed, "If this is meant: course claims --accept, and say why in the commit."])
 
@@ -195,6 +216,8 @@ def edit(path, name, old, new):
     ("e", "rival=", 'kind="identity", rival=', "02.e, kind:\n  was experiment\n  now identity"),
     ("a", ">= 80", "> 80", "now \"with\" > 80"),
     ("b", "the same steps", "half the steps", "02.b, rival:\n  was the same steps\n  now half the steps"),
+    ("c", "It stays.", "It rises.", "02.c, says:\n  was It stays.\n  now It rises."),
+    ("d", "A 2015", "B 2017", "02.d, source:\n  was A 2015\n  now B 2017"),
 ])
 def test_a_changed_claim_is_seen_with_its_old_and_new_terms(lesson, monkeypatch, name, old, new, says):
     edit(lesson, name, old, new)
@@ -205,6 +228,48 @@ def test_a_changed_claim_is_seen_with_its_old_and_new_terms(lesson, monkeypatch,
     cells = ["".join(cell["source"]) for cell in json.loads(lesson.read_text())["cells"]]
     write(lesson, cells, monkeypatch)
     assert says in "\n".join(saved(lesson, kept()))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("93.5 * one", "max(93.5 * one, 12.5 * one)"), ("12.5 * one", '(12.5 * one, "{:.0f}")'),
+    ('"without": ', '"without attention": '), ('"with": ', '"seen": 1.0 * one, "with": '),
+])
+def test_another_thing_measured_under_the_same_words_is_seen(lesson, old, new):
+    edit(lesson, "a", old, new)
+    was = "{'with': 93.5 * one, 'without': 12.5 * one}"
+    now = ast.unparse(ast.parse(was.replace("'", '"').replace(old, new)))
+    assert changes(kept(), sources(lesson)) == [f"02.a, measured:\n  was {was}\n  now {now}"]
+    assert accept(sources(lesson)) == [f"02.a, measured:\n  was {was}\n  now {now}"]
+    assert accept(sources(lesson)) == changes(kept(), sources(lesson)) == []
+
+
+@pytest.mark.parametrize("new", ["'2'", "{'BLEU': 2.5}"])
+def test_another_published_number_is_seen(lesson, new):
+    edit(lesson, "a", 'published="1"', f"published={new}")
+    assert changes(kept(), sources(lesson)) == [f"02.a, published:\n  was '1'\n  now {new}"]
+    assert saved(lesson, kept()) == ["02.a shows as published {'': '1'}; its source says "
+                                     f"{card.labelled(ast.literal_eval(new))}"]
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('"with": ', '"seen": 1.0 * one, "with": ', ["02.a shows no label like seen, which its source measures"]),
+    ('"without": 12.5', '"without it": 12.5', ["02.a shows 'without', which its source does not measure",
+                                               "02.a shows no label like without\\ it, which its source measures"]),
+    ('{"with": 93.5 * one, "without": 12.5 * one}', '{f"wit{end}": x * one for end, x in [("h", 9), ("hout", 1)]}', []),
+])
+def test_a_card_with_other_labels_than_its_source_is_seen(lesson, old, new, says):
+    edit(lesson, "a", old, new)
+    assert saved(lesson, kept()) == says
+
+
+def test_a_file_from_before_a_field_was_kept_is_written_anew(lesson):
+    before = json.loads(declared.FILE.read_text())
+    declared.FILE.write_text(json.dumps({id: {"condition": row["condition"]} for id, row in before.items()}))
+    assert "02.a, says:\n  was not kept\n  now It stays." in accept(sources(lesson))
+    assert json.loads(declared.FILE.read_text()) == before
+    declared.FILE.write_text("<<<<<<< HEAD")
+    with pytest.raises(CourseError, match=r"conditions.json is not readable as JSON .* Restore it \(git restore\)"):
+        accept(sources(lesson))
 
 
 def test_a_deleted_claim_is_seen(lesson):
@@ -242,7 +307,7 @@ def test_a_card_from_before_the_record_is_seen(lesson):
 
 @pytest.mark.parametrize(("old", "new", "says"), [
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds=True", "the condition is True"),
-    ("""holds='"with" >= 80 and "without" <= 25'""", "holds=best", "write id, holds, kind, rival and expected out"),
+    ("""holds='"with" >= 80 and "without" <= 25'""", "holds=best", "write id, says, source, holds, kind, rival and"),
     ("""holds='"with" >= 80 and "without" <= 25'""", "holds='1 < 2'", "compares nothing that was measured"),
     ("rival=", 'kind="fact", rival=', "claim 02.a: kind 'fact'; expected 'experiment', or 'identity'"),
     ("rival=", "expected=1, rival=", "claim 02.a: expected is 1, a int; expected True or False"),
@@ -251,7 +316,7 @@ def test_a_card_from_before_the_record_is_seen(lesson):
 ])
 def test_a_claim_that_cannot_be_kept_is_refused(lesson, old, new, says):
     edit(lesson, "a", old, new)
-    with pytest.raises(ValueError, match=re.escape(says)):
+    with pytest.raises(CourseError, match=re.escape(says)):
         sources(lesson)
 
 
@@ -294,6 +359,10 @@ def test_constants_comprehensions_and_unions_are_looked_through(lesson, measured
 
 
 def test_the_file_is_readable_and_in_order():
-    rows = json.loads(declared.FILE.read_text(encoding="utf-8"))
-    assert list(rows) == sorted(rows)
-    assert rows == {id: asdict(row) for id, row in kept().items()}
+    text = declared.FILE.read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert list(found) == sorted(found)
+    for row in found.values():
+        assert list(row) == ["says", "source", "published", "measured", "condition", "kind", "rival", "expected"]
+    lines = text.splitlines()
+    assert len(lines) == sum(len(row) + 2 for row in found.values()) + 2, "one line a field"

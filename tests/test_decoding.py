@@ -645,8 +645,8 @@ def test_matrices_are_the_weights_while_the_reference_is_written(query, batch_si
     model = make_model("general", query)
     records = attention_records(model, PAIRS, VOCAB, VOCAB, batch_size=batch_size)
     assert len(records) == len(PAIRS)
-    for (source, target), (matrix, rows, columns, alignment) in zip(PAIRS, records, strict=True):
-        assert (rows, columns, alignment) == (target, [*source, "<eos>"], ())
+    for (source, target), (matrix, *words) in zip(PAIRS, records, strict=True):
+        assert words == [target, [*source, "<eos>"], (), len(source)]
         assert matrix.shape == (len(target), len(source) + 1)
         assert_close(matrix.sum(-1), torch.ones(len(target)))
         _, alone = model(torch.tensor([[*VOCAB.encode(source), EOS]]), torch.tensor([[BOS, *VOCAB.encode(target)]]))

@@ -11,7 +11,7 @@ from torch import nn
 from course_utils.exercises import EXERCISES, Prediction, Verdict, WrongAnswer, break_it, check, same_output, your_parts
 from course_utils.exercises import _yours as yours
 from course_utils.exercises.card import Card
-from course_utils.exercises.engine import close, code, edited
+from course_utils.exercises.engine import _apart, close, code, edited
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +147,13 @@ def documented(x):
     return total * 2
 
 
+def quoting(x, quotes='"""'):
+    r'''A docstring in other quotes than """.'''
+    return f"{quotes}{x}{quotes}"
+
+
 def test_code_has_no_docstring():
+    assert code(quoting).splitlines() == ["def quoting(x, quotes='\"\"\"'):", '    return f"{quotes}{x}{quotes}"']
     assert code(documented) == "def documented(x):\n    total = x + 1\n    return total * 2\n"
     assert code(context_vector).startswith("def context_vector(scores, values):\n    context = torch.zeros(")
 
@@ -446,3 +452,10 @@ def test_close_tells_types_apart():
     assert not close(torch.tensor([1, 2]), torch.tensor([1.0, 2.0]))
     assert not close(ValueError("a"), ValueError("b"))
     assert not close([1, 2], {1, 2})
+
+
+@pytest.mark.parametrize(("mine", "right", "told"), [
+    (-4.2768, 0.5, ("-4.277", "0.5")), (-4.27681, -4.27689, ("-4.2768", "-4.2769")),
+    (20389184, 20389185, ("20389184", "20389185"))])
+def test_two_numbers_that_differ_never_look_the_same(mine, right, told):
+    assert _apart(mine, right) == told

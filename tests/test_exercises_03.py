@@ -90,6 +90,12 @@ def sa_library(x, W_q, W_k, W_v):
 
 # --- causal_mask ---------------------------------------------------------------------------------------------
 
+@wrong("causal_mask", "wrong with 130 positions")
+def cm_small_integers(n):
+    positions = torch.arange(n).to(torch.int8)
+    return positions <= positions.unsqueeze(1)
+
+
 @wrong("causal_mask", "mask is inverted")
 def cm_inverted(n):
     return torch.triu(torch.ones(n, n), diagonal=1).bool()
@@ -165,6 +171,17 @@ def ic_wants_the_diagonal(attention, x):
     return True
 
 
+@wrong("is_causal", "Words that only change places leave a sum as it is")
+def ic_swapped_words(layer, x):
+    before = layer(x)
+    for t in range(1, len(x) - 1):
+        changed = x.clone()
+        changed[[t, t + 1]] = x[[t + 1, t]]
+        if not torch.allclose(layer(changed)[:t], before[:t], atol=1e-5):
+            return False
+    return True
+
+
 @wrong("is_causal", "`x` was changed")
 def ic_writes_into_x(attention, x):
     out = attention(x)
@@ -236,7 +253,7 @@ def ic_small_steps(attention, x):
 def ic_means(attention, x):
     for t in range(1, len(x)):
         changed = x.clone()
-        changed[t] = torch.randn(x.shape[1])
+        changed[t] = torch.randn(x.shape[1], generator=torch.Generator().manual_seed(t))
         if not torch.isclose(attention(changed)[:t].mean(), attention(x)[:t].mean(), atol=1e-5):
             return False
     return True
@@ -357,6 +374,14 @@ def mh_averaged(x, W_q, W_k, W_v, W_o, n_heads, mask):
 def mh_output_only(x, W_q, W_k, W_v, W_o, n_heads, mask):
     q, k, v = (heads_of(x, W, n_heads) for W in (W_q, W_k, W_v))
     return side_by_side(F.scaled_dot_product_attention(q, k, v, attn_mask=mask)) @ W_o
+
+
+@wrong("multi_head", "and with a huge score all of it")
+def mh_divided_again(x, W_q, W_k, W_v, W_o, n_heads, mask):
+    q, k, v = ((x @ W).unflatten(-1, (n_heads, -1)).transpose(1, 2) for W in (W_q, W_k, W_v))
+    weights = (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1) * mask
+    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-9)
+    return (weights @ v).transpose(1, 2).flatten(-2) @ W_o, weights
 
 
 @wrong("multi_head", "`mask` was changed")

@@ -23,7 +23,7 @@ from torch import nn
 from course_utils import attention
 from course_utils.data.text import BOS, EOS, PAD
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.lesson_04 import LESSON_04
+from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
 from course_utils.transformer import Config, EncoderLayer
 
 LESSON = LESSON_04
@@ -194,6 +194,16 @@ def el_in_place(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return x
 
 
+@wrong("encoder_layer", "Write x = x + …")
+def el_writes_into_a_sum(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        x += feed_forward(norm_2(x))
+        return x
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
 @wrong("encoder_layer", "what flows back to `x` is not the function's gradient")
 def el_detached_way(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
@@ -212,7 +222,7 @@ def el_queries_keys_values(x, attention, feed_forward, norm_1, norm_2, pre_norm)
     return norm_1(x + attention(x, x, x))
 
 
-@wrong("encoder_layer", "On symbols: TypeError: 'Formula' object is not subscriptable")
+@wrong("encoder_layer", "On symbols: TypeError: it takes a part of `attention(x)`, by [ ]. All of it is needed")
 def el_first_of_two(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     x = norm_1(x + attention(x)[0])
     return norm_2(x + feed_forward(x))
@@ -426,6 +436,33 @@ def kp_exact(layer, x, memory, src_mask):
     return causal, reads_all(*given), ignores
 
 
+@wrong("keeps_promises", "or with their sign")
+def kp_signed(layer, x, memory, src_mask):
+    before = layer(x, memory, src_mask)
+    def moved(states, i, x=x, memory=memory):
+        changed = states.clone()
+        changed[i] *= -1
+        x, memory = (changed if states is given else given for given in (x, memory))
+        return (layer(x, memory, src_mask) - before).amax(-1) > 1e-4
+    ahead = any(moved(x, t)[:t].any() for t in range(len(x)))
+    read = [bool(moved(memory, j).all()) for j in src_mask.nonzero().flatten()]
+    padding = [bool(moved(memory, j).any()) for j in (~src_mask).nonzero().flatten()]
+    return not ahead, all(read), not any(padding)
+
+
+@wrong("keeps_promises", "If you wrote NaN into the padding")
+def kp_nan_in_the_padding(layer, x, memory, src_mask):
+    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    changed = memory.masked_fill(~src_mask.unsqueeze(1), math.nan)
+    return causal, reads_memory, not layer(x, changed, src_mask).isnan().any().item()
+
+
+@wrong("keeps_promises", "wrong when the layer is right, and there is no padding")
+def kp_stacks_the_padding(layer, x, memory, src_mask):
+    torch.stack([memory[j] for j in (~src_mask).nonzero().flatten()])
+    return KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+
+
 @wrong("keeps_promises", "`memory` was changed")
 def kp_writes_into_the_memory(layer, x, memory, src_mask):
     out = layer(x, memory, src_mask)
@@ -475,7 +512,7 @@ def kp_jacobian(layer, x, memory, src_mask):
             (by_memory[:, ~src_mask] < 1e-5).all().item())
 
 
-PLANTED = [(True, True, True)] * 4 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 2
+PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 2
 
 
 def test_planted_layers_are_what_they_are_called():
@@ -499,7 +536,7 @@ def test_planted_layers_break_and_keep_their_promises_clearly(change):
                         for t in range(1, len(x)))
             by_memory = torch.stack([(layer(x, changed(memory, j, change), src_mask) - out).abs().amax(1)
                                      for j in range(len(memory))])                              # (T_k, T_q)
-            words, padding = by_memory[src_mask].min(), by_memory[~src_mask].max()
+            words, padding = by_memory[src_mask].min(), (by_memory * ~src_mask[:, None]).max()
             assert ahead < 1e-5 if causal else ahead > 1e-3
             assert words > 1e-3 if reads_memory else words < 1e-5
             assert padding < 1e-5 if ignores_padding else padding > 1e-3

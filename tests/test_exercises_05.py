@@ -499,7 +499,7 @@ def bs_five_best(start, end, is_passage, max_len):
     return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]], default=(0, 0))
 
 
-@wrong("best_span", "first is a Tensor; expected a int. int(...) makes one.")
+@wrong("best_span", "first is a Tensor; expected an int. int(...) makes one.")
 def bs_tensors(start, end, is_passage, max_len):
     return tuple(torch.tensor(SOLUTION["best_span"](start, end, is_passage, max_len)))
 

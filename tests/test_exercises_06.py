@@ -42,10 +42,15 @@ def cp_two_parts(n, window):
     return sum(t + 1 for t in range(window)) + (n - window) * (window + 1)
 
 
-@wrong("count_pairs", "pairs is a float; expected a int")
+@wrong("count_pairs", "pairs is a float; expected an int")
 def cp_float(n, window):
     w = min(window, n - 1)
     return (w + 1) * (n - w / 2)
+
+
+@wrong("count_pairs", "16,777,216")
+def cp_in_float32(n, window):
+    return int((torch.arange(n).clamp(max=window) + 1).float().sum())
 
 
 @wrong("count_pairs", "You built the whole n x n matrix")
@@ -212,6 +217,12 @@ def sk_wrong_view(scores):
     return F.pad(scores, (1, 0)).view(K, T)[1:].view(T, K)
 
 
+@wrong("slots_to_keys", "wrong when the scores are a transposed tensor")
+def sk_storage(scores):
+    T, K = scores.shape
+    return scores.as_strided((T, K), (K - 1, 1), T - 1)
+
+
 @wrong("slots_to_keys", "no gradient reaches `scores`")
 def sk_numpy(scores):
     rows = scores.detach().numpy()
@@ -257,6 +268,12 @@ def re_minus_zero(memory, segment, mem_len):
 def re_detached_too_early(memory, segment, mem_len):
     both = torch.cat([memory.detach(), segment], dim=1)
     return both[:, max(0, both.shape[1] - mem_len):]
+
+
+@wrong("remember", "is True), when there is no old one yet")
+def re_first_as_it_is(memory, segment, mem_len):
+    both = torch.cat([memory.detach(), segment.detach() if memory.size(1) else segment], 1)
+    return both[:, max(both.size(1) - mem_len, 0):]
 
 
 @wrong("remember", "when the segment carries a gradient")
@@ -404,6 +421,21 @@ def ch_all_to_all(masks, layers):
     good = {name: mask.sum() for name, mask in masks.items()
             if (torch.linalg.matrix_power(mask.float(), layers) > 0).all()}
     return list(good)[0]
+
+
+@wrong("choose", "wrong where 2^65 ways lead from each key to the query")
+def ch_whole_numbers(masks, layers):
+    ways = {name: mask.long() for name, mask in masks.items()}
+    for name, mask in masks.items():
+        for _ in range(layers - 1):
+            ways[name] = ways[name] @ mask.long()
+    return min((name for name in masks if ways[name][-1].all()), key=lambda name: masks[name].sum())
+
+
+@wrong("choose", "Are the pairs of the power counted?")
+def ch_pairs_of_the_power(masks, layers):
+    ways = {name: torch.linalg.matrix_power(mask.double(), layers) for name, mask in masks.items()}
+    return min((name for name in masks if ways[name][-1].all()), key=lambda name: (ways[name] > 0).sum())
 
 
 @wrong("choose", "Booleans cannot be multiplied as matrices")

@@ -86,7 +86,8 @@ def test_as_many_hypotheses_as_references_and_at_least_one(metric, n, m):
 # --- alignments ----------------------------------------------------------------------------------------------------
 
 def record(weights, columns, alignment=()):
-    return AttentionRecord(weights, ["x", "y", "z"][:len(weights)], list(columns), alignment)
+    n_words = len(columns) - ("<eos>" in columns)
+    return AttentionRecord(weights, ["x", "y", "z"][:len(weights)], list(columns), alignment, n_words)
 
 
 def test_each_target_word_is_linked_to_its_largest_weight():
@@ -98,6 +99,11 @@ def test_a_word_that_looks_at_the_end_symbol_is_not_linked():
     weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
     assert hard_alignment(record(weights, ["a", "b", "<eos>"])) == {(0, 0), (2, 1)}
     assert hard_alignment(record(torch.tensor([[0.1, 0.9]]), ["a", "<eos>"])) == set()
+
+
+def test_what_is_no_word_is_known_by_its_place_whatever_it_is_called():
+    weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7]])
+    assert hard_alignment(AttentionRecord(weights, ["x", "y"], ["<eos>", "b", "</s>"], n_words=2)) == {(0, 0)}
 
 
 @pytest.mark.parametrize(("weights", "message"), [

@@ -36,13 +36,13 @@ def test_candidates_are_right_translations_with_the_most_inversions_first():
     straight, crossed = torch.eye(6, 7), torch.eye(6, 7)[[0, 2, 1, 3, 4, 4]]
     sources, references = [words, words, words, words[:5]], [words, words, words, words[:5]]
     hypotheses = [words, words[::-1], words, words[:5]]                        # the second is wrong, the last is short
-    records = [AttentionRecord(weights, rows, [*source, "<eos>"]) for weights, rows, source in
+    records = [AttentionRecord(weights, rows, [*source, "<eos>"], n_words=len(source)) for weights, rows, source in
                zip([straight, crossed, crossed, straight[:5, :6]], hypotheses, sources, strict=True)]
     assert real_captions.candidates(sources, hypotheses, references, records) == [(1, 2, 2), (0, 0, 0)]
 
 
 @pytest.mark.slow
-def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
+def test_a_run_in_miniature_stores(monkeypatch, tmp_path):
     pairs = [(ENGLISH, FRENCH), ("A dog runs in the park.", "Un chien court dans le parc.")] * 4
     monkeypatch.setattr(real_captions, "load_multi30k", lambda *_: pairs)
     monkeypatch.setattr(real_captions, "SHOWN", (0, 1, 2))
@@ -54,5 +54,4 @@ def test_a_run_in_miniature_stores_and_draws(monkeypatch, tmp_path):
     shown = measured.results["attention"][1]
     assert len(shown["weights"]) == len(shown["rows"])
     assert {len(row) for row in shown["weights"]} == {len(shown["columns"])}
-    assert {file.name for file in tmp_path.iterdir()} == {"real_captions.json", "real_captions_bleu.png", *(
-        f"real_captions_attention_{number}.png" for number in (1, 2, 3))}
+    assert [file.name for file in tmp_path.iterdir()] == ["real_captions.json"]

@@ -12,6 +12,7 @@ from synthetic import code, lesson, note, plot, text
 
 from course_utils import plotting
 from course_utils.course import CourseError, course_root
+from course_utils.data.grammar import EXAMPLE
 from course_utils.publish import exporting, slides
 from course_utils.publish.exporting import packaged
 from course_utils.publish.notebooks import read
@@ -259,6 +260,18 @@ def test_the_real_attention_view_is_large_and_answers_a_hover(browser_page, tmp_
     expect(readout).to_contain_text("g")
     assert browser_page.evaluate(OUTSIDE) == []
     assert_quiet(browser_page)
+
+
+def test_the_words_of_a_map_can_be_read_from_the_back_row(browser_page, tmp_path):
+    view = AttentionView(np.eye(14), EXAMPLE.target, [*EXAMPLE.source, "<eos>"], EXAMPLE.links)
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "### A map, its true links"),
+                      code("-", "view", "hide-input", data={"text/html": view.to_html()})]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    zoom, size = browser_page.evaluate("""[+document.querySelector(".attention-view").style.zoom,
+      parseFloat(getComputedStyle(document.querySelector(".av-token")).fontSize)]""")
+    assert zoom * size >= 24
+    assert browser_page.evaluate(OUTSIDE) == []
 
 
 def test_speaker_view_shows_notes_and_follows(lesson_deck):

@@ -11,7 +11,7 @@ from course_utils.data.tasks import CATEGORIES, DID, SENSES, TAGS, sentence_pair
 GENERATORS = (sentence_pairs, span_questions, tagged_sentences)
 PARTS = [(False, False), (True, False), (False, True), (True, True)]
 CATEGORY = {thing: category for category, parts in CATEGORIES.items() for things in parts
-            for thing in things.split("|")}
+            for thing in things}
 
 
 def texts(example):
@@ -52,7 +52,6 @@ def test_tables_share_nothing_between_training_and_unseen():
               *tasks.NAMES.values(), *tasks.THIRD.values(), *tasks.FIRST_PERSON.values(), tasks.AMBIGUOUS,
               *tasks.PLAIN.values(), tasks.SENTENCES]
     for training, unseen in tables:
-        training, unseen = training.split("|"), unseen.split("|")
         assert set(training) & set(unseen) <= {""}
         assert all(len(part) == len(set(part)) or "" in part for part in (training, unseen)), "nothing is there twice"
 
@@ -65,7 +64,7 @@ def test_templates_are_of_the_part_asked_for(generator):
 def test_names_are_of_the_part_asked_for():
     """Also across tables: no person of the one part is a place of the other."""
     def names(tables, side):
-        return {word for table in tables for word in table[side].split("|")}
+        return {word for table in tables for word in table[side]}
 
     tables = [tasks.AMBIGUOUS, *tasks.PLAIN.values()]
     assert not names(tables, 0) & names(tables, 1)
@@ -75,8 +74,8 @@ def test_names_are_of_the_part_asked_for():
         assert words == names(tables, unseen), "all names occur, and no others"
         passages = " ".join(question.passage for question in span_questions(400, 0, unseen))
         for slot in ("person", "institute", "city", "field"):
-            assert all(name in passages for name in tasks.NAMES[slot][unseen].split("|"))
-            assert not any(re.search(rf"\b{name}\b", passages) for name in tasks.NAMES[slot][not unseen].split("|"))
+            assert all(name in passages for name in tasks.NAMES[slot][unseen])
+            assert not any(re.search(rf"\b{name}\b", passages) for name in tasks.NAMES[slot][not unseen])
 
 
 # --- pairs ---------------------------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ def test_names_are_of_the_part_asked_for():
 def read(sentence):
     """Who, did what to what, and whether it is denied, found in a sentence by its words."""
     text = " " + re.sub("[.,]", "", sentence.lower()) + " "
-    found = {"who": [who for table in tasks.WHO for who in table.split("|") if f" {who.lower()} " in text]}
+    found = {"who": [who for part in tasks.WHO for who in part if f" {who.lower()} " in text]}
     found["what"] = [CATEGORY.get(entry, entry) for entry in [*CATEGORY, *CATEGORIES] if f" {entry} " in text]
     found["did"] = [did for did, do in DID.items() if f" {did} " in text or f" {do} " in text]
     assert all(len(entries) <= 1 for entries in found.values()), (sentence, found)
@@ -121,7 +120,7 @@ def test_an_answer_is_made_of_whole_words_of_the_passage(part):
 
 
 def test_an_answer_is_of_the_kind_that_is_asked_for(part):
-    tables = {slot: {name for side in table for name in side.split("|")} for slot, table in tasks.NAMES.items()}
+    tables = {slot: {name for side in table for name in side} for slot, table in tasks.NAMES.items()}
     verbs = {work.split()[0] for work in tables["work"]}
     for question in part[span_questions]:
         kind, answer, first = question.kind, question.answer, question.answer.split()[0]
@@ -136,7 +135,7 @@ def test_an_answer_is_of_the_kind_that_is_asked_for(part):
 def test_there_is_one_answer(part):
     """Whatever the question names stands in the passage, and nothing that begins in the same way and goes on."""
     for question in part[span_questions]:
-        named = [name for slot in ("person", "institute") for side in tasks.NAMES[slot] for name in side.split("|")
+        named = [name for slot in ("person", "institute") for side in tasks.NAMES[slot] for name in side
                  if re.search(rf"\b{name}\b", question.question)]
         for name in named:
             first = name.split()[0]
@@ -146,11 +145,11 @@ def test_there_is_one_answer(part):
 
 def test_another_person_and_a_remark_stand_in_some_passages():
     questions = span_questions(400, 0)
-    people = [{name.split()[0] for name in tasks.NAMES["person"][0].split("|") if re.search(rf"\b{name}\b", q.passage)}
+    people = [{name.split()[0] for name in tasks.NAMES["person"][0] if re.search(rf"\b{name}\b", q.passage)}
               for q in questions]
     assert 60 < sum(len(found) == 2 for found in people) < 160
     assert max(map(len, people)) == 2
-    assert 120 < sum(any(remark in q.passage for remark in tasks.REMARKS[0].split("|")) for q in questions) < 280
+    assert 120 < sum(any(remark in q.passage for remark in tasks.REMARKS[0]) for q in questions) < 280
     assert {q.kind for q in questions} == {"person", "institute", "city", "year", "team", "work", "works", "topic"}
 
 
@@ -167,7 +166,7 @@ def test_a_tag_fits_its_word_and_its_neighbours(part):
     can = {}
     for tag, table in [*tasks.PLAIN.items(), ("PER", tasks.AMBIGUOUS), ("LOC", tasks.AMBIGUOUS)]:
         for side in table:
-            for word in side.split("|"):
+            for word in side:
                 can.setdefault(word, set()).add(tag)
     for sentence in part[tagged_sentences]:
         for i, (word, tag, ambiguous) in enumerate(zip(*sentence, strict=True)):
@@ -194,7 +193,7 @@ def test_ambiguous_words_occur_with_both_tags():
 
 @pytest.mark.parametrize("word", SENSES)
 def test_each_sentence_has_the_word_once_and_no_other_sentence_is_the_same(word):
-    first, second = (texts.split("|") for texts in SENSES[word])
+    first, second = SENSES[word]
     assert len(first) == len(second) == len(set(first)) == len({*first, *second}) / 2 == 8
     for text in first + second:
         assert re.findall(r"\w+", text.lower()).count(word) == 1, text

@@ -208,6 +208,13 @@ def test_every_epoch_has_its_own_order_and_its_own_batches():
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
 
 
+def test_every_epoch_has_as_many_batches_as_are_promised():
+    sampler = TokenBatchSampler(random_lengths(), 200)
+    assert [len(list(sampler)) for _ in range(3)] == [len(sampler)] * 3
+    assert len(token_batches([(torch.ones(5), torch.ones(5))] * 25, tokens=50)) == 3
+    assert len(TokenBatchSampler([], 200)) == 0
+
+
 def test_the_seed_decides_the_order_of_every_epoch():
     def epochs(seed):
         torch.rand(seed + 1)                       # the global generator plays no part

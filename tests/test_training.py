@@ -3,6 +3,7 @@
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState, PartialState
@@ -248,7 +249,8 @@ class Bigrams(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(VOCAB, VOCAB, generator=torch.Generator().manual_seed(0)))
 
-    def forward(self, source, target):
+    def forward(self, source, target, need_weights):
+        assert not need_weights
         return self.table[target], None
 
 
@@ -325,9 +327,13 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
     assert not model.training
 
 
+def test_a_budget_may_be_a_whole_number_of_numpy():
+    assert len(fit(make_line(), POINTS, steps=np.int64(3), loss=line_loss).loss) == 3
+
+
 @pytest.mark.parametrize(("wrong", "message"), [
     ({"steps": 0}, "steps=0; expected a whole number, at least 1"), ({"steps": -1}, "steps=-1; expected"),
-    ({"steps": 2.5}, r"steps=2\.5; expected a whole number"),
+    ({"steps": 2.5}, r"steps=2\.5; expected a whole number"), ({"steps": True}, "steps=True; expected a whole number"),
     ({"lr": math.nan}, "lr=nan; expected a finite number above"),
     ({"lr": -0.1}, r"lr=-0\.1; expected"),
     ({"lr": math.inf}, "lr=inf; expected"), ({"lr": 0.0}, r"lr=0\.0; expected")])

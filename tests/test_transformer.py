@@ -12,7 +12,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
-from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
+from course_utils.data.text import BOS, EOS, PAD, Batch, Vocab, collate, encode_pairs
 from course_utils.decoding import attention_records, evaluating, greedy, sample, translate
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import (
@@ -291,8 +291,7 @@ def test_a_source_without_words_gives_numbers_nonetheless(training):
     logits, weights = model(source, TARGET)
     assert logits.isfinite().all()
     assert_close(logits[0], model(SOURCE, TARGET)[0][0])
-    if not training:
-        assert not weights[1].any()
+    assert not weights[1].any()
     logits.square().sum().backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
 
@@ -309,13 +308,14 @@ def test_the_order_of_words_matters_on_both_sides():
 # --- weights -------------------------------------------------------------------------------------------------
 
 @both_norms
-def test_training_which_does_not_store_the_weights_computes_the_same(pre_norm):
-    model = make_model(pre_norm=pre_norm)
-    trained, none = model(SOURCE, TARGET)
+@both_modes
+def test_without_the_weights_it_computes_the_same(pre_norm, training):
+    model = make_model(pre_norm=pre_norm).train(training)
+    without, none = model(SOURCE, TARGET, need_weights=False)
     assert none is None
-    evaluated, weights = model.eval()(SOURCE, TARGET)
+    logits, weights = model(SOURCE, TARGET)
     assert weights is not None
-    assert_close(trained, evaluated, atol=1e-5, rtol=1e-5)
+    assert_close(without, logits, atol=1e-5, rtol=1e-5)
 
 
 def test_weights_are_made_only_where_they_are_returned(monkeypatch):
@@ -337,7 +337,10 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     assert weights_made(lambda: model.encode(SOURCE)) == (0, 3)
     assert weights_made(lambda: model.decode(TARGET, state, memory)) == (3, 6)  # the cross-attention's
     assert weights_made(lambda: model.attentions(SOURCE, TARGET)) == (9, 9)
-    assert weights_made(lambda: model.train()(SOURCE, TARGET)) == (0, 9)
+    assert weights_made(lambda: model.decode(TARGET, state, memory, need_weights=False)) == (0, 6)
+    batch = Batch(SOURCE, TARGET)
+    assert weights_made(lambda: sequence_loss(model, batch)) == weights_made(
+        lambda: sequence_loss(model.train(), batch)) == (0, 9)
 
 
 def test_the_weights_of_all_three_attentions():
@@ -379,8 +382,7 @@ def test_decoding_in_pieces_equals_one_pass(pieces, pre_norm, training):
     together, parameters = torch.cat(found, dim=1), list(model.parameters())
     assert_close(together, logits, atol=1e-5, rtol=1e-5)
     assert_close(gradients(together, *parameters), gradients(logits, *parameters), atol=1e-4, rtol=1e-4)
-    if not training:
-        assert_close(torch.cat(found_weights, dim=-2), weights)
+    assert_close(torch.cat(found_weights, dim=-2), weights)
 
 
 def test_a_state_may_be_continued_twice():

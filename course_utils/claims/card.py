@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import string
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from html import escape
@@ -36,6 +37,8 @@ class Claim:
     """Label to what we measured, as the card shows it."""
     measured: dict[str, float]
     """The numbers among it, in full precision."""
+    percentages: tuple[str, ...]
+    """The labels of those that their format shows as percentages."""
     terms: Terms
     stored: str = ""
     """Where a stored measurement comes from, else empty."""
@@ -62,6 +65,11 @@ class Claim:
         return found.including(self.seed, self.holds) if repeated else found
 
     @property
+    def failed_at(self) -> list[int]:
+        """The seeds at which it did not come out as expected, or was not reached."""
+        return self.trials.failed(self.terms.expected)
+
+    @property
     def tried(self) -> str:
         """At how many seeds it held; empty for what is not repeated."""
         return str(self.trials) if self.trials.seeds else ""
@@ -78,14 +86,15 @@ class Claim:
             raise KeyError(", ".join(missing))
         given = {name: dict(record[name]) if name in LABELLED else record[name] for name in ours}
         given["measured"] = {label: float(value) for label, value in given["measured"].items()}
+        given["percentages"] = tuple(given["percentages"])
         return cls(**given, terms=Terms(**{name: record[name] for name in terms}))
 
     def record(self) -> dict:
-        """All of it as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``.
+        """All that was given and measured, as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``.
 
         Labels and values are lists of pairs: a notebook's file sorts the keys of a dict.
         """
-        flat = {**asdict(self), **asdict(self.terms), "holds": self.holds, "verdict": self.verdict}
+        flat = {**asdict(self), **asdict(self.terms), "percentages": list(self.percentages)}
         del flat["terms"]
         flat["measured"] = {label: value if math.isfinite(value) else str(value)
                             for label, value in self.measured.items()}
@@ -96,7 +105,7 @@ class Claim:
         facts = "; ".join(filter(None, [self.terms.kind, self.tried, self.stored]))
         return (f"[{self.id}] {self.says}\n  published: {plain(self.published)} ({self.source})\n"
                 f"  measured:  {plain(self.shown)}\n{rival}"
-                f"  condition: holds when {condition.in_words(self.terms.condition, self.shown)}\n"
+                f"  condition: holds when {condition.in_words(self.terms.condition, self.percentages)}\n"
                 f"  verdict:   {self.verdict} ({facts})")
 
     __repr__ = __str__
@@ -145,31 +154,37 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
         raise TypeError(f"{id}: measured is {measured!r}; expected a dict of label to number, because the condition "
                         "names what it compares.")
     rows = {str(label): _measured(id, str(label), value) for label, value in measured.items()}
-    shown = {label: words for label, (words, _) in rows.items()}
-    numbers = {label: number for label, (_, number) in rows.items() if number is not None}
+    shown = {label: words for label, (words, _, _) in rows.items()}
+    numbers = {label: number for label, (_, number, _) in rows.items() if number is not None}
+    percentages = tuple(label for label, (_, _, form) in rows.items() if form and _in_percent(form))
     condition.check(holds, numbers, shown)
-    card = Claim(id, says, source, _labelled(published), shown, numbers, terms, str(stored) if stored else "",
-                 seed_asked_for() or 0)
+    card = Claim(id, says, source, labelled(published), shown, numbers, percentages, terms,
+                 str(stored) if stored else "", seed_asked_for() or 0)
     display(card)
     if card.holds != expected and not os.environ.get(KEEP_GOING):
         todo = ("Change the experiment, or register the claim with expected=False and teach that."
                 if expected else "Remove expected=False, and the text that says it does not hold.")
         raise ClaimDoesNotHold(f"{id} {card.verdict}: {says} Measured: {plain(shown)}. It holds when "
-                               f"{condition.in_words(holds, shown)}. {todo}")
+                               f"{condition.in_words(holds, percentages)}. {todo}")
 
 
-def _measured(id: str, label: str, value) -> tuple[str, float | None]:
-    """What the card shows, and the number, if it is one."""
+def _measured(id: str, label: str, value) -> tuple[str, float | None, str | None]:
+    """What the card shows; the number, if it is one; and its format, if it has one."""
     form = None
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], str):
         value, form = value
     number = _single(value)
     if isinstance(number, int | float) and not isinstance(number, bool):
-        return (_short(number) if form is None else form.format(number)), number
+        return (_short(number) if form is None else form.format(number)), number, form
     if isinstance(number, str) and form is None:
-        return number, None
+        return number, None, None
     raise TypeError(f"{id}: measured {label!r} is {value!r}, a {type(value).__name__}; expected a number, "
                     "(number, format) such as (0.961, '{:.0%}'), or text. Of a truth give the number it rests on.")
+
+
+def _in_percent(form: str) -> bool:
+    """Whether a format such as ``"{:.0%}"`` multiplies by 100; a percent sign that only stands behind it does not."""
+    return any((spec or "").endswith("%") for _, _, spec, _ in string.Formatter().parse(form))
 
 
 def _single(value):
@@ -182,7 +197,8 @@ def _short(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) else f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
 
-def _labelled(values) -> dict[str, str]:
+def labelled(values) -> dict[str, str]:
+    """What was published, as a card shows it: label to words; without labels the one label is empty."""
     values = values if isinstance(values, Mapping) else {"": values}
     values = {str(label): _single(value) for label, value in values.items()}
     return {label: _short(value) if isinstance(value, float) else str(value) for label, value in values.items()}
@@ -202,7 +218,7 @@ def columns(card: Claim) -> str:
 
 def conclusion(card: Claim) -> str:
     """The lower part of a card: condition, rival, verdict, kind, seeds."""
-    words = condition.in_words(card.terms.condition, card.shown, lambda label: f"<i>{escape(label)}</i>", escape)
+    words = condition.in_words(card.terms.condition, card.percentages, lambda label: f"<i>{escape(label)}</i>", escape)
     rival = f"<div>rival: {escape(card.terms.rival)}</div>" if card.terms.rival else ""
     stored = f"<div>▣ {escape(card.stored)}</div>" if card.stored else ""
     facts = " · ".join(map(escape, filter(None, [card.terms.kind, card.tried])))

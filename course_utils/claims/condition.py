@@ -7,7 +7,7 @@
 import ast
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 KINDS = ("experiment", "identity")
@@ -22,7 +22,7 @@ _WORDS = {"min": "smallest of ", "max": "largest of "}
 
 @dataclass(frozen=True)
 class Terms:
-    """What a claim may not change unnoticed. ``conditions.json`` keeps it; `claim` describes each.
+    """When a claim holds, and what that is worth; `claim` describes each.
 
     Raises:
         TypeError, ValueError: if the condition is not one (see `parse`), or the kind or `expected` is something else.
@@ -97,17 +97,17 @@ def holds(text: str, measured: Mapping[str, float]) -> bool:
                for left, sign, right in _links(comparison))
 
 
-def in_words(text: str, shown: Mapping[str, str], label: Callable[[str], str] = "“{}”".format,
+def in_words(text: str, percentages: Collection[str], label: Callable[[str], str] = "“{}”".format,
              sign: Callable[[str], str] = str) -> str:
     """The condition as a reader sees it: ``“BLEU, with” ≥ 80 and “BLEU, without” ≤ 25``.
 
     Args:
         text: the condition.
-        shown: label to what the card shows. Beside percentages numbers are written as percentages.
+        percentages: the labels whose numbers are shown as percentages; beside them numbers are written so, too.
         label: how a label is written.
         sign: how everything else is written (for HTML: ``escape``).
     """
-    return " and ".join(_comparison(comparison, text, shown, label, sign) for comparison in parse(text))
+    return " and ".join(_comparison(comparison, text, percentages, label, sign) for comparison in parse(text))
 
 
 def labels_of(text: str) -> set[str]:
@@ -186,11 +186,10 @@ def _value(node: ast.expr, measured: Mapping[str, float]) -> float:
     return math.nan if any(map(math.isnan, values)) else _FUNCTIONS[node.func.id](*values)
 
 
-def _comparison(comparison: ast.Compare, text: str, shown: Mapping[str, str], label: Callable[[str], str],
+def _comparison(comparison: ast.Compare, text: str, percentages: Collection[str], label: Callable[[str], str],
                 sign: Callable[[str], str]) -> str:
-    named = [shown.get(name, "") for name in _labels(comparison)]
     scaled = any(isinstance(part, ast.Mult | ast.Div) for part in ast.walk(comparison))
-    percent = not scaled and all(value.endswith("%") for value in named)
+    percent = not scaled and _labels(comparison) <= set(percentages)
 
     def write(node: ast.expr, inside: bool = False) -> str:
         match node:

@@ -1,4 +1,4 @@
-"""What the notebooks' sources declare of each claim (condition, kind, rival, expectation), and the file that keeps it.
+"""What the notebooks' sources declare of each claim, and the file that keeps it.
 
 ``conditions.json`` is written by ``course claims --accept`` and by nothing else; a test compares it with the notebooks.
 """
@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from inspect import signature
 from pathlib import Path
 
-from ..course import replace_file
+from ..course import CourseError, replace_file
 from . import card
 from .condition import Terms
 
 FILE = Path(__file__).parent / "conditions.json"
-_LITERAL = ("id", "holds", "kind", "rival", "expected")
+_LITERAL = ("id", "says", "source", "holds", "kind", "rival", "expected")
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,34 @@ class Declared:
     """A call of ``claim`` in a notebook's source."""
 
     id: str
+    says: str
+    source: str
+    published: ast.expr
+    """The source of what it says was published."""
+    measured: ast.expr
+    """The source of what it measures."""
     terms: Terms
     notebook: Path
     cell: int
     """Number of its cell, counted from 1, text cells included."""
     stored: bool
     """Whether its numbers come from a stored measurement."""
-    measured: ast.expr | None
-    """The source of what it measures."""
+
+    def row(self) -> dict[str, str | bool]:
+        """What may not change unnoticed, as ``conditions.json`` keeps it."""
+        return {"says": self.says, "source": self.source, "published": ast.unparse(self.published),
+                "measured": ast.unparse(self.measured), **asdict(self.terms)}
 
 
 def declared(path: Path) -> list[Declared]:
     """The claims that a notebook declares; nothing is executed.
 
     Raises:
-        ValueError: if an argument that is kept is not written out, or a condition is not one.
+        CourseError: if the file is not a notebook, an argument that is kept is not written out, or a condition is not
+            one.
     """
     found = []
-    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], start=1):
+    for number, cell in enumerate(_loaded(path)["cells"], start=1):
         source = re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
         if cell["cell_type"] == "code" and re.search(r"\bclaim\(", source):
             calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
@@ -50,59 +60,77 @@ def declared(path: Path) -> list[Declared]:
     return found
 
 
+def _loaded(path: Path) -> dict:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as problem:
+        raise CourseError(f"{path} is not readable as JSON ({problem}). Restore it (git restore).") from None
+
+
 def _declared(call: ast.Call, path: Path, cell: int) -> Declared:
     given = dict(zip(signature(card.claim).parameters, call.args, strict=False))
     given |= {word.arg: word.value for word in call.keywords}
     try:
         written = {name: ast.literal_eval(given[name]) for name in _LITERAL if name in given}
-        id, holds = written.pop("id"), written.pop("holds")
+        id, says, source, holds = map(written.pop, ("id", "says", "source", "holds"))
+        published, measured = given["published"], given["measured"]
     except (ValueError, KeyError):
-        raise ValueError(f"{path.name}, cell {cell}: {ast.unparse(call)[:60]} …: write id, holds, kind, rival and "
-                         "expected out as text and True or False; they are compared with conditions.json.") from None
+        raise CourseError(f"{path.name}, cell {cell}: {ast.unparse(call)[:60]} …: give published and measured, and "
+                          "write id, says, source, holds, kind, rival and expected out as text and True or False; "
+                          "they are compared with conditions.json.") from None
     try:
-        return Declared(id, Terms(holds, **written), path, cell, "stored" in given, given.get("measured"))
+        terms = Terms(holds, **written)
     except (ValueError, TypeError) as problem:
-        raise ValueError(f"{path.name}, cell {cell}, claim {id}: {problem}") from None
+        raise CourseError(f"{path.name}, cell {cell}, claim {id}: {problem}") from None
+    return Declared(id, says, source, published, measured, terms, path, cell, "stored" in given)
 
 
-def kept() -> dict[str, Terms]:
-    """The terms that ``conditions.json`` holds: id to terms."""
-    return {id: Terms(**row) for id, row in json.loads(FILE.read_text(encoding="utf-8")).items()}
-
-
-def terms(claims: Iterable[Declared]) -> dict[str, Terms]:
-    """Id to terms.
+def kept() -> dict[str, dict]:
+    """What ``conditions.json`` holds: id to row (see `Declared.row`).
 
     Raises:
-        ValueError: if an id occurs twice.
+        CourseError: if the file is not JSON.
     """
-    rows: dict[str, Terms] = {}
+    def written(source: str) -> str:
+        return ast.unparse(ast.parse(source, mode="eval"))      # as this Python writes it; they differ in that
+
+    return {id: row | {name: written(row[name]) for name in ("published", "measured") if name in row}
+            for id, row in _loaded(FILE).items()}
+
+
+def rows(claims: Iterable[Declared]) -> dict[str, dict]:
+    """Id to row.
+
+    Raises:
+        CourseError: if an id occurs twice.
+    """
+    found: dict[str, dict] = {}
     for claim in claims:
-        if claim.id in rows:
-            raise ValueError(f"claim {claim.id} is declared twice, the second time in {claim.notebook.name}, cell "
-                             f"{claim.cell}. Give one of them another id.")
-        rows[claim.id] = claim.terms
-    return rows
-
-
-def changes(was: Mapping[str, Terms], now: Mapping[str, Terms]) -> list[str]:
-    """What differs, old and new, one text per claim; empty if nothing does."""
-    found = []
-    for id in sorted(was.keys() | now.keys()):
-        if id not in now:
-            found.append(f"{id} is gone; it held when {was[id].condition}")
-        elif id not in was:
-            found.append(f"{id} is new; it holds when {now[id].condition}")
-        else:
-            old, new = asdict(was[id]), asdict(now[id])
-            found += [f"{id}, {name}:\n  was {old[name]}\n  now {new[name]}" for name in old if old[name] != new[name]]
+        if claim.id in found:
+            raise CourseError(f"claim {claim.id} is declared twice, the second time in {claim.notebook.name}, cell "
+                              f"{claim.cell}. Give one of them another id.")
+        found[claim.id] = claim.row()
     return found
 
 
-def accept(now: Mapping[str, Terms]) -> list[str]:
+def changes(was: Mapping[str, Mapping], now: Mapping[str, Mapping]) -> list[str]:
+    """What differs between rows, old and new, one text per field; empty if nothing does."""
+    found = []
+    for id in sorted(was.keys() | now.keys()):
+        if id not in now:
+            found.append(f"{id} is gone; it held when {was[id]['condition']}")
+        elif id not in was:
+            found.append(f"{id} is new; it holds when {now[id]['condition']}")
+        else:
+            old, new = was[id], now[id]
+            found += [f"{id}, {name}:\n  was {old.get(name, 'not kept')}\n  now {new.get(name, 'not kept')}"
+                      for name in old | new if old.get(name) != new.get(name)]
+    return found
+
+
+def accept(now: Mapping[str, Mapping]) -> list[str]:
     """Write ``conditions.json`` anew, in one step; returns what changed."""
     changed = changes(kept() if FILE.is_file() else {}, now)
-    rows = {id: asdict(now[id]) for id in sorted(now)}
     with replace_file(FILE) as file:
-        file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+        file.write(json.dumps({id: now[id] for id in sorted(now)}, ensure_ascii=False, indent=1) + "\n")
     return changed

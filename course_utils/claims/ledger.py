@@ -1,7 +1,7 @@
 """The ledger: all claims of the course, read back from executed notebooks."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
@@ -14,39 +14,33 @@ HERE = Path(__file__).parent
 LESSONS = EXPERIMENTS.parent / "notebooks"
 
 
-def collect(paths: Iterable[str | Path] | None = None) -> list[dict]:
+def collect(paths: Iterable[str | Path] | None = None) -> list[Claim]:
     """Read the claims back from executed notebooks.
 
     Args:
         paths: ``.ipynb`` files, in the order of the ledger; default: the course's lessons and their further notebooks,
             as they are saved.
 
-    Returns:
-        One dict per claim: its record (see `Claim`), ``tried`` (at how many seeds it held, in words), ``failed_at``
-        (the seeds at which it did not come out as expected), and ``notebook`` (the file's name).
-
     Raises:
         ValueError: if there is no notebook, one is broken or shows no claim, a condition compares what its claim did
             not measure, or an id occurs twice.
     """
-    rows: list[dict] = []
+    claims: list[Claim] = []
+    notebooks: dict[str, str] = {}
     lessons = [path for path in numbered(LESSONS.parent) if not path.name.startswith("00")]  # 00 shows the ledger
     for path in map(Path, lessons if paths is None else paths):
         for card in _cards(path):
             condition.check(card.terms.condition, card.measured, card.shown)
-            rows.append({**card.record(), "tried": card.tried, "failed_at": card.trials.failed(card.terms.expected),
-                         "notebook": path.name})
-    if not rows:
+            if card.id in notebooks:
+                raise ValueError(f"claim {card.id} occurs twice: in {notebooks[card.id]} and in {path.name}. "
+                                 "Give one of them another id.")
+            notebooks[card.id] = path.name
+            claims.append(card)
+    if not claims:
         where = f"in {LESSONS} there is no lesson" if paths is None else "the list of paths is empty"
         raise ValueError(f"no notebook to read claims from: {where}. Give the lessons' files, such as "
                          "notebooks/02_bahdanau_attention.ipynb.")
-    first: dict[str, str] = {}
-    for row in rows:
-        if row["id"] in first:
-            raise ValueError(f"claim {row['id']} occurs twice: in {first[row['id']]} and in {row['notebook']}. "
-                             "Give one of them another id.")
-        first[row["id"]] = row["notebook"]
-    return rows
+    return claims
 
 
 def _cards(path: Path) -> list[Claim]:
@@ -72,16 +66,17 @@ def _cards(path: Path) -> list[Claim]:
 
 
 class Table:
-    """Rows of the ledger, shown as an HTML table that one can filter and unfold and, as text, in Markdown."""
+    """The ledger, shown as an HTML table that one can filter and unfold and, as text, in Markdown."""
 
     heads = ("claim", "source", "published", "measured here", "holds when", "seeds", "verdict")
 
-    def __init__(self, rows: Iterable[Mapping]):
-        self.cards = [Claim.from_record(row) for row in rows]
+    def __init__(self, cards: Iterable[Claim]):
+        self.cards = list(cards)
 
     def __str__(self) -> str:
         rows = [(f"{card.id} ({card.terms.kind}): {card.says}", card.source, plain(card.published), plain(card.shown),
-                 condition.in_words(card.terms.condition, card.shown), card.tried, card.verdict) for card in self.cards]
+                 condition.in_words(card.terms.condition, card.percentages), card.tried, card.verdict)
+                for card in self.cards]
         return "\n".join("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
                          for line in [self.heads, ("---",) * len(self.heads), *rows])
 
@@ -96,18 +91,17 @@ class Table:
                 f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><script>{script}</script></div>')
 
 
-def table(rows: Iterable[Mapping]) -> Table:
-    """The ledger as something to display; `rows` come from `collect`."""
-    return Table(rows)
+def table(claims: Iterable[Claim]) -> Table:
+    """The ledger as something to display; the claims come from `collect`."""
+    return Table(claims)
 
 
 def _row(card: Claim) -> str:
     """A line of the table; unfolded, it shows the whole card."""
-    tried = card.trials
-    verdicts = [card.verdict] + ["not at every seed"] * (bool(tried.failed(card.terms.expected)))
+    verdicts = [card.verdict] + ["not at every seed"] * bool(card.failed_at)
     kind = card.terms.kind
     return (f'<tr data-lesson="{card.id[:2]}" data-kind="{kind}" data-verdict="{escape("; ".join(verdicts))}">'
             f"<td>{badge(card, 'holds' if card.holds else 'does not hold')}</td>"
             f"<td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
             f"{columns(card)}{conclusion(card)}</details></td>"
-            f"<td>{kind}</td><td>{tried.short}</td></tr>")
+            f"<td>{kind}</td><td>{card.trials.short}</td></tr>")

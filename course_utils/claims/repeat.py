@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from . import seeds
-from .card import MIME
+from .card import MIME, Claim
 from .declared import Declared
 from .stored import machine, version
 
@@ -103,10 +103,10 @@ def _one(path: Path, seed: int, cells: int) -> None:
     outputs = [(number, output) for number, cell in enumerate(run.notebook.cells[:cells], start=1)
                for output in cell.get("outputs", ())]
     errors = [f"cell {number}: {output.ename}: {output.evalue}" for number, output in outputs
-              if output.output_type == "error" and "your turn" not in output.evalue]
-    found = [output.data[MIME] for _, output in outputs if MIME in output.get("data", {})]
-    say(found={record["id"]: {name: record[name] for name in ("holds", "measured", "verdict")} for record in found},
-        stopped="".join(errors[:1])[:200])
+              if output.output_type == "error"]
+    found = [Claim.from_record(output.data[MIME]) for _, output in outputs if MIME in output.get("data", {})]
+    say(found={claim.id: {"holds": claim.holds, "measured": claim.record()["measured"], "verdict": claim.verdict}
+               for claim in found}, stopped="".join(errors[:1])[:200])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
-from ..course import replace_file
+from ..course import CourseError, replace_file
 from .stored import EXPERIMENTS
 
 RECORD = EXPERIMENTS / "claims_at_seeds.json"
@@ -68,7 +68,7 @@ def read() -> dict[str, Tried]:
     """All claims that were tried: id to trials.
 
     Raises:
-        ValueError: if the file is not such a record.
+        CourseError: if the file is not such a record.
     """
     return _read(RECORD, RECORD.stat().st_mtime_ns) if RECORD.is_file() else {}
 
@@ -80,8 +80,8 @@ def _read(path: Path, changed: int) -> dict[str, Tried]:
         return {id: Tried(row["condition"], {int(seed): Trial(**trial) for seed, trial in row["seeds"].items()})
                 for id, row in rows.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
-        raise ValueError(f"{path} is not a record of claims at seeds ({problem!r}). Delete it and make it again with "
-                         "`course claims --seeds 0 1 2 3 4`.") from problem
+        raise CourseError(f"{path} is not a record of claims at seeds ({problem!r}). Delete it and make it again with "
+                          "`course claims --seeds 0 1 2 3 4`.") from problem
 
 
 def tried(id: str, condition: str) -> Tried:

@@ -62,9 +62,9 @@ class Vocab:
         words = []
         for i in ids:
             word = look_up(self.words, i)
-            if word == SPECIALS[EOS]:
+            if i == EOS:
                 break
-            if word not in (SPECIALS[PAD], SPECIALS[BOS]):
+            if i not in (PAD, BOS):
                 words.append(word)
         return words
 
@@ -123,6 +123,10 @@ class TokenBatchSampler:
         if tokens < longest:
             raise ValueError(f"tokens={tokens}, but the longest sentence has {longest}; give at least that many.")
         self.lengths, self.tokens, self.seed, self.epoch = lengths, tokens, seed, 0
+
+    def __len__(self) -> int:
+        """How many batches an epoch has: as many in each, since only the order of equal lengths is drawn."""
+        return len(self.cut(sorted(range(len(self.lengths)), key=lambda i: self.lengths[i])))
 
     def __iter__(self) -> Iterator[list[int]]:
         generator = torch.Generator().manual_seed(self.seed + 100_003 * self.epoch)

@@ -8,8 +8,8 @@ import torch
 from IPython.display import display
 from torch import Tensor, nn
 
-from course_utils.exercises.card import Card
-from course_utils.exercises.engine import (
+from .card import Card
+from .engine import (
     N_INPUTS,
     Exercise,
     Verdict,
@@ -19,15 +19,16 @@ from course_utils.exercises.engine import (
     code,
     edited,
     largest_difference,
+    place,
 )
-from course_utils.exercises.experiments import Prediction
-from course_utils.exercises.lesson_00 import LESSON_00
-from course_utils.exercises.lesson_01 import LESSON_01
-from course_utils.exercises.lesson_02 import LESSON_02
-from course_utils.exercises.lesson_03 import LESSON_03
-from course_utils.exercises.lesson_04 import LESSON_04
-from course_utils.exercises.lesson_05 import LESSON_05
-from course_utils.exercises.lesson_06 import LESSON_06
+from .experiments import Prediction
+from .lesson_00 import LESSON_00
+from .lesson_01 import LESSON_01
+from .lesson_02 import LESSON_02
+from .lesson_03 import LESSON_03
+from .lesson_04 import LESSON_04
+from .lesson_05 import LESSON_05
+from .lesson_06 import LESSON_06
 
 __all__ = ["EXERCISES", "Exercise", "Prediction", "Verdict", "WrongAnswer", "break_it", "check", "same_output",
            "your_parts"]
@@ -149,7 +150,7 @@ def same_output(mine: Callable, reference: Callable, *inputs, tol: float = 1e-5)
             gap, where = largest_difference(got, wanted)
             if not close(got, wanted, tol) or gap == torch.inf:
                 why = " There, at least one of the two is NaN or infinite." if gap == torch.inf else ""
-                raise WrongAnswer(f"not the same output: the largest difference is {gap:.3g}, at output{where}; "
+                raise WrongAnswer(f"not the same output: the largest difference is {gap:.3g}, at output{place(where)}; "
                                   f"allowed is {tol:.0e}.{why}")
             largest = max(largest, gap)
     times = f" on {N_INPUTS} random inputs" if make else ""

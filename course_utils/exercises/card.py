@@ -3,8 +3,8 @@
 import re
 from html import escape
 
-from course_utils.exercises.engine import Verdict
-from course_utils.plotting import BAD, GOOD, MUTED
+from ..plotting import BAD, GOOD, MUTED
+from .engine import Verdict
 
 MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": ("…", MUTED), "missed": ("≠", MUTED),
          "wrong": ("✗", BAD)}

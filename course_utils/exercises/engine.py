@@ -1,5 +1,6 @@
 """Runs a student's function beside the solution and says what is wrong and why."""
 
+import ast
 import inspect
 import re
 import time
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils import attention
+from .. import attention
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
 SLOW = 4.0  # times the solution's time: more, and a lesson that trains with it leaves its seconds
@@ -30,7 +31,11 @@ MISMATCH = re.compile(r"must match|size mismatch|cannot be multiplied|Expected s
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
-    """The message says what is wrong and why."""
+    """The message says what is wrong and why; `of_values`: whether the form is right, and only numbers differ."""
+
+    def __init__(self, text: str, of_values: bool = False):
+        super().__init__(text)
+        self.of_values = of_values
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,12 @@ class Exercise:
         """The names of its parameters, in order."""
         return list(inspect.signature(self.solution).parameters)
 
+    @property
+    def right(self) -> str:
+        """How a right function's verdict begins."""
+        n = len(self.cases) - 1
+        return f"{self.name}: right on {N_INPUTS} random inputs" + f" and in {n} special case{'s' * (n > 1)}" * (n > 0)
+
     @cached_property
     def known(self) -> list[tuple[str, Callable]]:
         """Each fault's sentence and the wrong function."""
@@ -88,6 +99,7 @@ class Exercise:
         """
         try:
             with torch.random.fork_rng(devices=[]):                    # later cells draw what they would draw
+                torch.default_generator.manual_seed(1234)              # no input's seed; the same verdict in every run
                 return self._judge(function)
         except WrongAnswer as wrong:
             return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__))
@@ -107,13 +119,13 @@ class Exercise:
                 self.reject("" if largest is None else condition, REMEMBERS, inputs[0], once)
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
                 what = wrong_result(self, mine, right, moved)
-                why = ""
+                of_values, why = bool(what) and moved is None and self._well_formed(mine, right), ""
                 if what and moved is None:
                     why = self._named(tried) or _unused(self, function, arguments, tried)
                 if not what and (what := _wrong_gradient(self, function, arguments, right)):
                     why = self._named(tried, gradient=what)
                 if what:
-                    self.reject("" if largest is None else condition, what, arguments, mine, why)
+                    self.reject("" if largest is None else condition, what, arguments, mine, why, of_values)
             if largest is None:
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
         if self.timed and (times := _times_slower(function, self.solution, self.timed)) > SLOW:
@@ -121,10 +133,8 @@ class Exercise:
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. " + (
                 "Is there a loop that one operation on whole tensors can do?" if tensors else
                 "Is something done again and again that could be done once?"))
-        special = len(self.cases) - 1
-        also = f" and in {special} special case{'s' * (special > 1)}" if special else ""
         gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
-        return Verdict("right", f"{self.name}: right on {N_INPUTS} random inputs{also}{gap}.")
+        return Verdict("right", f"{self.right}{gap}.")
 
     def _well_formed(self, mine, right) -> bool:
         if len(self.returns) == 1:
@@ -133,12 +143,13 @@ class Exercise:
                 and not any(wrong_form(name, axes, a, b)
                             for (name, axes), a, b in zip(self.returns.items(), mine, right, strict=True)))
 
-    def reject(self, condition: str, what: str, arguments: tuple, mine, why: str = ""):
+    def reject(self, condition: str, what: str, arguments: tuple, mine, why: str = "", of_values: bool = False):
         """Raise `WrongAnswer`; `condition` is that of a special case, `why` a fault's sentence."""
         where = f"Right {next(iter(self.cases))}, but wrong {condition}.\n" if condition else ""
         given = ", ".join(map(_describe, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
-        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}." + (f"\nWhy: {why}" if why else "")) from cause
+        why = f"\nWhy: {why}" if why else ""
+        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}.{why}", of_values) from cause
 
     def _named(self, tried: list[tuple], gradient: str = "") -> str:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
@@ -178,9 +189,8 @@ def code(function: Callable) -> str:
     """A function's source without its docstring."""
     source = dedent(inspect.getsource(function))
     if function.__doc__:
-        start = source.index('"""')
-        end = source.index('"""', start + 3) + 3
-        source = source[:start].rstrip(" ") + source[end:].lstrip("\n ").join(["    ", ""])
+        docstring, lines = ast.parse(source).body[0].body[0], source.splitlines(keepends=True)
+        source = "".join(lines[:docstring.lineno - 1] + lines[docstring.end_lineno:])
     return source
 
 
@@ -227,20 +237,28 @@ def _times_slower(function: Callable, solution: Callable, make: Callable) -> flo
     return slower
 
 
-def largest_difference(mine, right) -> tuple[float, str]:
-    """The largest absolute difference between two results, and where it is, for example ``[0, 2]``."""
+def largest_difference(mine, right) -> tuple[float, tuple[tuple[int, ...], ...]]:
+    """The largest absolute difference between two results, and the indices that lead to it.
+
+    ``((1,), (0, 2))`` is the number at ``[0, 2]`` of a tuple's second tensor; one number by itself has no index.
+    """
     if isinstance(right, tuple | list):
         found = [largest_difference(a, b) for a, b in zip(mine, right, strict=True)]
         number = max(range(len(found)), key=lambda i: found[i][0])
-        return found[number][0], f"[{number}]{found[number][1]}"
+        return found[number][0], ((number,), *found[number][1])
     if isinstance(right, Tensor):
         gap = (mine.detach().double() - right.detach().double()).abs().nan_to_num(nan=torch.inf, posinf=torch.inf)
         gap[mine == right] = 0.0                                               # two equal infinities
         if gap.numel() == 0:
-            return 0.0, ""
-        where = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
-        return gap.max().item(), str(where) if where else ""
-    return (abs(mine - right) if isinstance(right, Real) else float(mine != right)), ""
+            return 0.0, ()
+        where = tuple(int(i) for i in torch.unravel_index(gap.argmax(), gap.shape))
+        return gap.max().item(), (where,) if where else ()
+    return (abs(mine - right) if isinstance(right, Real) else float(mine != right)), ()
+
+
+def place(where: tuple[tuple[int, ...], ...]) -> str:
+    """What `largest_difference` found as text: ``[1][0, 2]``."""
+    return "".join(str(list(index)) for index in where)
 
 
 def _is_rounded(right) -> bool:
@@ -370,7 +388,7 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
                     else " torch.tensor(...) makes one.")
         elif isinstance(right, bool | int | float | str):
             hint = f" {type(right).__name__}(...) makes one."
-        return f"Wrong type: {name} is a {_kind(mine)}; expected a {_kind(right)}.{hint}"
+        return f"Wrong type: {name} is {_kind(mine)}; expected {_kind(right)}.{hint}"
     if isinstance(right, set):
         odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))
                     if type(part) is not int), None)
@@ -398,9 +416,10 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
 
 
 def _kind(value) -> str:
-    """A type's name, with its library's unless it is Python's or torch's: numpy has a bool and an int of its own."""
+    """A type's name with its article, and its library's unless it is Python's or torch's: numpy has its own bool."""
     library = type(value).__module__.split(".")[0]
-    return f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
+    kind = f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _same_type(mine, other) -> bool:
@@ -436,17 +455,25 @@ def _wrong_value(name: str, mine, right) -> str:
     if isinstance(right, bool) or not isinstance(right, Tensor | Real):
         return f"Wrong value: {name} is {mine!r}; expected {right!r}."
     if not isinstance(right, Tensor):
-        return f"Wrong value: {name} is {mine:.4g}; expected {right:.4g}."
+        return "Wrong value: {} is {}; expected {}.".format(name, *_apart(mine, right))
     if right.dtype == torch.bool:
         wrong = mine != right
         first = wrong.nonzero()[0].tolist()
         return (f"Wrong values: {int(wrong.sum())} of {wrong.numel()} in {name} are wrong, the first at {first}: "
                 f"{mine[tuple(first)].item()} instead of {right[tuple(first)].item()}.")
     gap, where = largest_difference(mine, right)
-    at = tuple(int(i) for i in where.strip("[]").split(",")) if where else ()
-    form = ".4g" if right.is_floating_point() else ""
-    return (f"Wrong values: the largest difference is {gap:{'.3g' if form else '.0f'}}, at {name}{where}: "
-            f"{mine[at].item():{form}} instead of {right[at].item():{form}}.")
+    at = where[0] if where else ()
+    form = ".3g" if right.is_floating_point() else ".0f"
+    return (f"Wrong values: the largest difference is {gap:{form}}, at {name}{place(where)}: "
+            f"{' instead of '.join(_apart(mine[at].item(), right[at].item()))}.")
+
+
+def _apart(mine: Real, right: Real) -> tuple[str, str]:
+    """Two different numbers as text: whole, or four digits, and more only if they would look the same."""
+    if isinstance(mine, int) and isinstance(right, int):
+        return str(mine), str(right)
+    texts = ((f"{mine:.{digits}g}", f"{right:.{digits}g}") for digits in range(4, 18))
+    return next((pair for pair in texts if pair[0] != pair[1]), (str(mine), str(right)))
 
 
 def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
@@ -528,4 +555,6 @@ def _describe(name: str, value) -> str:
         return f"{name}: {len(value)} list{several} of length {', '.join(str(len(part)) for part in value)}"
     if isinstance(value, list) and len(value) > MANY:
         return f"{name}: a list of length {len(value)}"
+    if isinstance(value, float):
+        return f"{name} = {value:.4g}"
     return f"{name} = {_as_text(value) if isinstance(value, set) else repr(value)}"

@@ -5,8 +5,8 @@ from numbers import Real
 
 from IPython.display import display
 
-from course_utils.exercises.card import Card
-from course_utils.exercises.engine import Verdict
+from .card import Card
+from .engine import Verdict
 
 
 class Prediction:

@@ -6,10 +6,10 @@ from itertools import pairwise
 import torch
 import torch.nn.functional as F
 
-from course_utils.data.text import BOS, EOS, PAD
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
-from course_utils.metrics import bleu
+from ..data.text import BOS, EOS, PAD
+from ..metrics import bleu
+from .engine import Exercise
+from .inputs import randn, sizes
 
 
 def _number(rng, low: int, high: int) -> int:

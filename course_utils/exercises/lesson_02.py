@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
+from .engine import Exercise
+from .inputs import randn, sizes
 
 # --- what the functions share --------------------------------------------------------------------------------
 

@@ -8,16 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_utils import attention
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
-from course_utils.exercises.lesson_02 import (
-    AFTER,
+from .. import attention
+from .engine import Exercise
+from .inputs import randn, sizes
+from .lesson_02 import (
     IGNORED,
     INVERTED,
     RAW_EXP,
     SCALED_LATE,
-    SET_TO_ZERO,
     WRONG_AXIS,
     masked_softmax,
 )
@@ -34,9 +32,9 @@ def self_attention(x, W_q, W_k, W_v):
     return weights @ v, weights
 
 
-def _self_inputs(rng):
-    T, d, d_k, d_v = sizes(rng, 4)
-    return randn(rng, T, d), randn(rng, d, d_k), randn(rng, d, d_k), randn(rng, d, d_v)
+def _self_inputs(rng, T=None):
+    t, d, d_k, d_v = sizes(rng, 4)
+    return randn(rng, T or t, d), randn(rng, d, d_k), randn(rng, d, d_k), randn(rng, d, d_v)
 
 
 def _large_scores(rng):
@@ -52,17 +50,19 @@ SAME_MATRIX = "Queries and keys are projected by the same matrix: queries meet q
 SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"}, {
     "on ordinary inputs": _self_inputs,
     "where scores are large (around 100)": _large_scores,
+    "with a single word (T = 1)": lambda rng: _self_inputs(rng, T=1),
 }, (
     ("The scale is missing: divide the scores by sqrt(d_k), the width of a query.", SCALE, ""),
-    ("The scores are scaled by the width of x, sqrt(d). The products that were added up are those of a query and a "
-     "key: sqrt(d_k).", "sqrt(q", "sqrt(x"),
     *(("The scale is not the root of a query's width. Divide by sqrt(d_k), with d_k = q.size(-1): not by d_k, nor by a "
-       "root of the number of positions or of the width of the values.", SCALE, scale)
-      for scale in (" / q.size(-1)", " / math.sqrt(len(x))", " / math.sqrt(v.size(-1))", " * math.sqrt(q.size(-1))")),
+       "root of the width of x, of that of the values, or of the number of positions.", SCALE, scale)
+      for scale in (" / q.size(-1)", *(f" / math.sqrt({n})" for n in ("x.size(-1)", "v.size(-1)", "len(x)")),
+                    " * math.sqrt(q.size(-1))")),
     (SCALED_LATE, f"{SCALE}).softmax(dim=-1)", f").softmax(dim=-1){SCALE}"),
     (SCALED_LATE, SCALE, "", "weights @ v", f"weights{SCALE} @ v"),
     (WRONG_AXIS, "dim=-1", "dim=0"),
     ("Queries and keys have changed places. Queries are the rows: q @ k.T.", "q @ k.T", "k @ q.T"),
+    ("The weights are transposed before they mix the values. Row i has the weights of query i: weights @ v.",
+     "weights @ v", "weights.T @ v"),
     (SAME_MATRIX, "x @ W_k", "x @ W_q"),
     (SAME_MATRIX, "x @ W_q", "x @ W_k"),
     ("The keys are mixed instead of the values. Keys say where to look, values what is found.", "s @ v", "s @ k"),
@@ -89,6 +89,7 @@ TO_BE_ADDED = "This is a mask to be added to the scores, 0 and -inf. Here it is 
 CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
     "on ordinary inputs": lambda rng: (int(torch.randint(3, 9, (), generator=rng)),),
     "with a single position (n = 1)": lambda rng: (1,),
+    "with 130 positions": lambda rng: (130,),
 }, (
     ("The mask is inverted: it is True where a query must not look. True means *may attend*; turn it round with ~.",
      "<=", ">"),
@@ -182,8 +183,9 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
     ("A causal attention is called not causal. Compare only the outputs before t, out[:t]: output t may change, and so "
      "may all after it. Copy x anew for every t, or the changes pile up. (If you wrote NaN or inf into x[t]: times a "
      "weight of 0 it is NaN, leak or not. Write a number.)", BOTH, "layer(changed)[:t + 1], before[:t + 1]"),
-    ("Every attention is called causal. Compare the outputs of x with those of a changed copy of it: x.clone(), then "
-     "other numbers in changed[t], for every t, not only the first.", "torch.randn_like(x[t])", "x[t]"),
+    ("An attention without a mask is called causal. Compare the outputs of x with those of a changed copy of it, "
+     "x.clone(), for every t: with new numbers in changed[t]. (Words that only change places leave a sum as it is.)",
+     "torch.randn_like(x[t])", "x[t]"),
     ("Only neighbours are compared: x[t] with output t - 1. Compare all outputs before t: out[:t].",
      EVERY_T, "range(1, len(x))", BOTH, "layer(changed)[t - 1], before[t - 1]"),
     *(("The last position is never changed, so its leak stays unseen. Change every x[t] in turn: range(len(x)) holds "
@@ -261,6 +263,13 @@ def _multi_inputs(shape=lambda B, n_heads, T: (B, 1, 1, T), one_head=False, empt
     return make
 
 
+def _far_below_zero(rng):
+    """A query's score with its own key is the lowest, around -30,000; whole numbers and a scale of 8 keep it exact."""
+    B, T = sizes(rng, 2)
+    x, W = (torch.randint(-n, n + 1, shape, generator=rng).float() for n, shape in ((10, (B, T, 128)), (1, (128, 128))))
+    return x, -W, W, *(randn(rng, 128, 128) / n for n in (1000, 10)), 2, causal_mask(T)
+
+
 SCORES = f"q @ k.mT{SCALE}"
 WEIGHTS = f"masked_softmax({SCORES}, mask)"
 EACH = "split_heads(x @ W, n_heads)"
@@ -272,14 +281,21 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     "when each head has its own mask (B, n_heads, T, T)": _multi_inputs(lambda B, n_heads, T: (B, n_heads, T, T)),
     "with one head": _multi_inputs(one_head=True),
     "when a query may attend to nothing": _multi_inputs(lambda B, n_heads, T: (T, T), empty=True),
+    "when scores are large (down to -30,000), the masked ones the largest": _far_below_zero,
 }, (
     *(("The scale is missing, or not that of a head: divide the scores by sqrt(d_k), the root of a head's width, d_k "
        "= d_model / n_heads. A head adds up d_k products, not d_model.", SCALE, scale)
       for scale in ("", " / q.size(-1)", *(f" / math.sqrt({n})" for n in ("x.size(-1)", "x.size(1)", "n_heads")))),
     (IGNORED, WEIGHTS, f"({SCORES}).softmax(-1)"),
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
-    (AFTER, WEIGHTS, f"({SCORES}).softmax(-1) * mask"),
-    (SET_TO_ZERO, WEIGHTS, f"({SCORES} * mask).softmax(-1)"),
+    *(("The mask is applied after the softmax: masked keys have already taken their share, and with a huge score all "
+       "of it, so that dividing again does not help. Mask the scores, not the weights.",
+       WEIGHTS, f"{top}({SCORES}).softmax(-1) * mask{below}")
+      for top, below in (("", ""), ("(w := ", ") / (w.sum(-1, keepdim=True) + 1e-9)"))),
+    *(("The masked scores become 0, or another finite number. exp(0) is 1, and those of the other keys may be lower "
+       "than any number: masked keys still get weight. Their scores must be -inf.", WEIGHTS, f"({masked}")
+      for masked in (f"{SCORES} * mask).softmax(-1)", f"{SCORES}).masked_fill(~mask, -1e4).softmax(-1) * mask")),
+    (RAW_EXP, WEIGHTS, f"(e := ({SCORES}).exp() * mask) / e.sum(-1, keepdim=True).clamp(min=1e-30)"),
     *((WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax({dim})")
       for fill in ("-math.inf", "-1e9") for dim in (-2, 1, 0)),
     *(("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
@@ -291,9 +307,9 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     *(("The heads are missing: n_heads is not used for splitting. Split the projected queries, keys and values, so "
        "that every head has weights of its own.", EACH, "split_heads(x @ W, 1)", "o, weights", f"o, weights{result}")
       for result in ("", ".expand(-1, n_heads, -1, -1)", ".squeeze(1)")),
-    ("W_o is missing. The heads' outputs lie side by side until W_o mixes them.", " @ W_o", ""),
-    ("The matrices are transposed, as in nn.Linear. Here they are used as they are: x @ W.",
-     "x @ W,", "x @ W.T,", "@ W_o", "@ W_o.T"),
+    *(("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ W, "
+       "and W_o mixes the heads' outputs, which lie side by side until then.", *edit)
+      for edit in ((" @ W_o", ""), ("@ W_o", "@ W_o.T"), ("@ W_o", "@ W_o.T", "x @ W,", "x @ W.T,"))),
 ))
 
 
@@ -323,6 +339,7 @@ SAME_SPEED = ("All pairs have the same angle, the position itself. Pair i is slo
 SINUSOIDAL = Exercise(sinusoidal, {"table": "n, d_model"}, {
     "on ordinary inputs": _size_inputs,
     "with one pair of columns (d_model = 2)": lambda rng: (_size_inputs(rng)[0], 2),
+    "with 120 positions": lambda rng: (120, _size_inputs(rng)[1]),
 }, (
     ("sin and cos are swapped. sin stands in the even columns 0, 2, …, cos in the odd ones.",
      WAVES, "[angles.cos(), angles.sin()]"),
@@ -368,6 +385,7 @@ ROTATED = "[a * cos - b * sin, a * sin + b * cos]"
 ROTARY = Exercise(rotary, {"rotated": "T, d"}, {
     "on ordinary inputs": _rotary_inputs,
     "with a single position, which is 0 and stays as it is": lambda rng: (_rotary_inputs(rng)[0][:1],),
+    "with 40 positions": lambda rng: (randn(rng, 40, _size_inputs(rng)[1]),),
 }, (
     *(("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
        "pair: x[:, 0::2] and x[:, 1::2].", "x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)", "dim=-1)", dim)

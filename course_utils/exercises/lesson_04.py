@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_utils import attention
-from course_utils.data.text import BOS, EOS, PAD
-from course_utils.exercises.engine import Exercise
-from course_utils.exercises.inputs import randn, sizes
-from course_utils.exercises.symbolic import Layer
+from .. import attention
+from ..data.text import BOS, EOS, PAD
+from .engine import Exercise
+from .inputs import randn, sizes
+from .symbolic import Layer
 
 
 def _all(why: str, *edits: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -92,17 +92,21 @@ def smoothed_targets(ids, vocab_size, smoothing):
     return (1 - smoothing) * one_hot + smoothing / vocab_size
 
 
-def _ids_inputs(rng):
+def _ids_inputs(rng, smoothing=None):
     """The last word of the vocabulary does not occur."""
     B, T, V = sizes(rng, 3)
-    smoothing = 0.1 + 0.3 * torch.rand((), generator=rng).item()
+    if smoothing is None:
+        smoothing = 0.1 + 0.3 * torch.rand((), generator=rng).item()
     return torch.randint(0, V + 5, (B, T), generator=rng), V + 6, smoothing
 
 
 SHARE, MIX = "smoothing / vocab_size", "(1 - smoothing) * one_hot + smoothing / vocab_size"
 NOT_ONE = "A row must sum to one, as probabilities do."
 
-SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {"on ordinary inputs": _ids_inputs}, (
+SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
+    "on ordinary inputs": _ids_inputs,
+    "with smoothing = 0": lambda rng: _ids_inputs(rng, 0.0),
+}, (
     ("The smoothing goes to the wrong words only, smoothing / (vocab_size - 1) to each. In PyTorch's label smoothing "
      "all words share it, the right one too: smoothing / vocab_size to each.",
      SHARE, "(1 - one_hot) * smoothing / (vocab_size - 1)"),
@@ -114,7 +118,8 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
           (" / vocab_size", ""), (SHARE, "(1 - one_hot) * smoothing")),
     (f"The smoothing is taken away and given to nobody. {NOT_ONE} Add smoothing / vocab_size everywhere.",
      f" + {SHARE}", ""),
-    ("The targets are one-hot: the smoothing is not used.", MIX, "one_hot"),
+    *_all("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
+          (MIX, "one_hot"), (MIX, "0.9 * one_hot + 0.1 / vocab_size")),
     ("smoothing and 1 - smoothing are swapped: the right word keeps 1 - smoothing.",
      "(1 - smoothing) * one_hot + smoothing", "smoothing * one_hot + (1 - smoothing)"),
     ("The smoothing is shared by the T words of a sentence. Those of the vocabulary share it: smoothing / vocab_size.",
@@ -208,8 +213,9 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
     *_all("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
           "target[:, :-1]; the labels are one word ahead, target[:, 1:].",
           *((CUT, f"{ids}, {ids}") for ids in ("target[:, :-1]", "target[:, 1:]", "target", "target[:, 1:-1]"))),
-    ("The two are swapped. The inputs begin with BOS, and the labels end with EOS.",
-     CUT, "target[:, 1:], target[:, :-1]"),
+    *_all("The two are swapped, or roll brings BOS back at the end. The inputs begin with BOS, target[:, :-1]; the "
+          "labels end with EOS, target[:, 1:].", (CUT, "target[:, 1:], target[:, :-1]"),
+          ("target[:, 1:]", "target[:, :-1].roll(-1, 1)")),
     *_all("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
           (CUT, "target[:, :-2], target[:, 2:]"), ("target[:, 1:]", "F.pad(target[:, 2:], (0, 1), value=PAD)")),
     *_all("EOS is taken out. The decoder has to learn when to say EOS, so the labels need it; and where it reads EOS, "
@@ -222,8 +228,9 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
           (BOTH, f"~({BOTH})"), (CAUSAL, f"~{CAUSAL}"), (CAUSAL, f"{CAUSAL}.T"), ("!= PAD", "== PAD")),
     *_all("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
           (CAUSAL, f"{CAUSAL}.tril(-1)"), (CAUSAL, f"torch.ones_like({CAUSAL}).tril(1)")),
-    *_all("The mask is causal, but padding is seen. It is hidden as a key, in its column, and differs from sentence to "
-          "sentence: & (inputs != PAD).unsqueeze(1), which is (B, 1, T).",
+    *_all("The mask is causal, but padding is seen, or that of the first sentence is hidden in all. It is hidden as a "
+          "key, in its column, and differs from sentence to sentence: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
+          ("(inputs != PAD)", "(inputs[:1] != PAD).expand(len(inputs), -1)"),
           (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
     *_all("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
           (BOTH, "words.expand(-1, inputs.size(1), -1)"), (BOTH, "words"), ("words &", "words |")),
@@ -265,13 +272,14 @@ def _masked_after_and_divided(scores, mask):
 
 
 def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weigh_memory=None, reads_itself=False,
-             norm_axis=-1, pre_norm=True, padding_in_front=False):
+             norm_axis=-1, pre_norm=True, padding_in_front=False, norm_memory=False, width=None):
     """A maker of inputs: a decoder layer with random weights and something planted in it, and a sentence to test it.
 
     `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all"), value.
     """
     def make(rng):
         T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
+        d = width or d
         n_words = int(torch.randint(3, T_k - 1, (), generator=rng))
         src_mask = (torch.arange(T_k) < n_words) ^ padding_in_front
 
@@ -295,6 +303,7 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
 
         def layer(x, memory, src_mask):
             causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
+            memory = norm(memory) if norm_memory else memory
             for sublayer in (
                 lambda x: look(x, x, causal, of_self, weigh, *weights[:3]),
                 lambda x: look(x, *(x, causal) if reads_itself else (memory, words), of_cross, weigh_memory or weigh,
@@ -312,16 +321,23 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
     return make
 
 
+def _without_padding(rng):
+    layer, x, memory, src_mask = _planted("a right one")(rng)
+    return layer, x, memory, torch.ones_like(src_mask)
+
+
 CAUSAL_KEPT, READ, IGNORED = "not ahead.any()", "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
     "on ordinary inputs": _planted("a right one, norms after the sums (post-LN)", pre_norm=False),
     "when the layer is right and has its norms in front (pre-LN)":
-        _planted("a right one, norms in front of the sublayers (pre-LN)"),
+        _planted("a right one, norms in front of the sublayers (pre-LN)", width=3),
     "when the layer is right, and only rounding depends on what it must not see":
         _planted("a right one that masks after the softmax and divides again", weigh=_masked_after_and_divided),
     "when the layer is right, and the padding stands in front of the words":
         _planted("a right one, and the padding is not at the end", padding_in_front=True),
+    "when the layer is right, and there is no padding": _without_padding,
+    "when the layer is right, and norms the memory": _planted("a right one that norms the memory", norm_memory=True),
     "when the layer's norms take mean and variance over the positions":
         _planted("one whose norms take mean and variance over the positions", norm_axis=-2, pre_norm=False),
     "when only one query sees ahead, one later word":
@@ -343,7 +359,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     *_all("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
           "there, torch.randn_like(x[t]), or turn the sign, -x[t].",
-          ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]")),
+          ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
+          ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
     *_all("A causal layer is called not causal. Compare only the outputs before t, out[:t]: output t may change, and "
@@ -364,13 +381,15 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (READ, "bool(read[src_mask][0].all())"), (READ, "bool(read[src_mask][:2].all())"),
           (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
     *_all("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
-          "be read. It is False for padding, ~src_mask: no output may change with that.",
+          "be read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the "
+          "padding: times a weight of 0 it is NaN. Write a number.)",
           (IGNORED, "bool(read[~src_mask].any())"),
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
     *_all("Not all padding was put to the test. Change every memory[j] where src_mask is False.",
           (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()")),
-    ("Numbers are compared too strictly. Sums are rounded, which breaks no promise: torch.allclose(…, atol=1e-5).",
-     "> 1e-4", "> 0"),
+    *_all("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
+          "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
+          ("> 1e-4", "> 0"), (".abs()", "")),
     *_all("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
           *((f"{CAUSAL_KEPT}, {READ}, {IGNORED}", order) for order in (
               f"{READ}, {CAUSAL_KEPT}, {IGNORED}", f"{CAUSAL_KEPT}, {IGNORED}, {READ}",
@@ -412,6 +431,7 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n, d_v", "k": "B, T+n, d_k", 
     "on ordinary inputs": _step_inputs(),
     "with the first word of all, when the cache is empty (T = 0)": _step_inputs(T=0),
     "when several new words come at once": _step_inputs(n=4),
+    "when the first words of all come at once (T = 0)": _step_inputs(n=3, T=0),
 }, (
     *_all(f"The cache is not used: the new word sees only itself. {GROWN}",
           (NEW_K, "x @ W_k", NEW_V, "x @ W_v"), ("weights @ v, k", "x @ W_v, k")),
@@ -437,8 +457,9 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n, d_v", "k": "B, T+n, d_k", 
     *_all("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
           "its weights sum to one: dim=-1.",
           (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(1)"), (WEIGHTS, f"{SCORES}.softmax(0)")),
-    ("The mask begins at the first key, so that the new word sees only that one. The new words are the *last* "
-     "positions: attention.causal_mask(n, T + n).", STEP_MASK, f"torch.ones_like({STEP_MASK}).tril()"),
+    *_all("The mask counts from the first key, so that the new word sees only the first, or the first few. The new "
+          "words are the *last* positions: attention.causal_mask(n, T + n).",
+          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(1))"))),
     ("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
      "themselves: attention.causal_mask(n, T + n).", STEP_MASK, "None"),
 ))
@@ -454,13 +475,13 @@ def sentence_vector(states, mask):
     return total / mask.sum(dim=1, keepdim=True).sqrt()                 # (B, 1)
 
 
-def _states_inputs(B=None, in_front=False):
+def _states_inputs(B=None, d=None, in_front=False):
     """A maker of inputs; every sentence has two words or more, and one padded place or more."""
     def make(rng):
-        b, T, d = sizes(rng, 3)
+        b, T, width = sizes(rng, 3)
         T += 6
         mask = torch.arange(T) < torch.randint(2, T, (B or b, 1), generator=rng)
-        return randn(rng, B or b, T, d), mask.flip(1) if in_front else mask
+        return randn(rng, B or b, T, d or width), mask.flip(1) if in_front else mask
     return make
 
 
@@ -470,6 +491,7 @@ SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
     "on ordinary inputs": _states_inputs(),
     "when the padding stands in front": _states_inputs(in_front=True),
     "with one sentence (B = 1)": _states_inputs(B=1),
+    "with as many sentences as numbers in a state (B = d)": _states_inputs(B=4, d=4),
 }, (
     ("This is the mean: the sum is divided by the number of words. Divide by the root of that.", ".sqrt()", ""),
     *_all("A long sentence gets a long vector. Divide the sum by the root of the number of words.",

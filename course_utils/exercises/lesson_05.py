@@ -7,9 +7,9 @@ from collections import Counter
 import torch
 from torch import Tensor
 
-from course_utils.exercises.counted import Counted
-from course_utils.exercises.engine import Exercise, attempt, close
-from course_utils.exercises.inputs import randn, sizes
+from .counted import Counted
+from .engine import Exercise, attempt, close
+from .inputs import randn, sizes
 
 
 def _pick(rng: torch.Generator, items, n: int) -> list:

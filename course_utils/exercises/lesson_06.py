@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_utils.exercises.engine import Exercise, Verdict, _times_slower, attempt
-from course_utils.exercises.inputs import randn, sizes
+from .engine import Exercise, Verdict, WrongAnswer, _times_slower, attempt
+from .inputs import randn, sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,16 @@ def _not_pair_by_pair(function, n, window):
     if peak > n * n:
         return f"it holds {peak:,} bytes for n = {n:,}."
     times = _times_slower(function, _query_by_query, lambda rng: (n, window))
-    return f"it takes {times:.0f} times as long as a sum over the queries." if times > n / 5 else ""
+    if times > n / 5:
+        return f"it takes {times:.0f} times as long as a sum over the queries."
+    n, window = 40_001, 512                                           # an odd number of pairs, above 2^24
+    mine, right = attempt(function, (n, window))[0], count_pairs(n, window)
+    if mine != right:
+        raise WrongAnswer("count_pairs: Right on small inputs, but wrong on a large one.\n"
+                          f"Wrong value: pairs is {mine!r}; expected {right}.\nInputs: n = {n}, window = {window}.\n"
+                          "Why: is it added up in float32? From 2^24 = 16,777,216 on that has no odd numbers. Add up "
+                          "whole numbers.")
+    return ""
 
 
 COUNTED = "n * (w + 1) - w * (w + 1) // 2"
@@ -157,11 +166,14 @@ def _no_memory_yet(rng):
 
 
 def _no_gradient(function, memory, segment, mem_len):
-    with torch.enable_grad():
-        new = attempt(function, (memory, segment.clone().requires_grad_(), mem_len))[0]
-    if isinstance(new, Exception):
-        return f"it raised {type(new).__name__} when the segment carries a gradient: {new}"
-    return "the new memory still carries a gradient (requires_grad is True)." if new.requires_grad else ""
+    for before, when in ((memory, ""), (memory[:, :0], ", when there is no old one yet")):
+        with torch.enable_grad():
+            new = attempt(function, (before, segment.clone().requires_grad_(), mem_len))[0]
+        if isinstance(new, Exception):
+            return f"it raised {type(new).__name__} when the segment carries a gradient: {new}"
+        if new.requires_grad:
+            return f"the new memory still carries a gradient (requires_grad is True){when}."
+    return ""
 
 
 JOINED, START = "torch.cat([memory, segment], dim=1)", "max(both.size(1) - mem_len, 0)"
@@ -171,6 +183,7 @@ NOT_DETACHED = ("The memory is not detached. The next segment's gradient would f
 REMEMBER = Promising(remember, {"new_memory": "B, M_new, d"}, {
     "on ordinary inputs": _memory_inputs(lambda M, T: [T + 3, 1, M + 2]),
     "with mem_len = 0": _memory_inputs(lambda M, T: [0]),
+    "when the segment is just as long as mem_len": _memory_inputs(lambda M, T: [T]),
     "when there is less to remember than mem_len": _memory_inputs(lambda M, T: [M + T + 4]),
     "when the memory is still empty (M = 0)": _no_memory_yet,
 }, (
@@ -260,6 +273,7 @@ SLOTS_TO_KEYS = ComparedWhereSeen(slots_to_keys, {"by_key": "T, K"}, {
     "on ordinary inputs": _slot_inputs(),
     "without a memory (K = T)": _slot_inputs(memory=False),
     "with one query (T = 1)": _slot_inputs(T=1),
+    "when the scores are a transposed tensor": lambda rng: (_slot_inputs()(rng)[0].T.contiguous().T,),
 }, (
     (f"The scores come back by slot, as they were. {LEFT}", VIEWED, "scores"),
     (f"The rows move to the right. {LEFT}", *_rolled("T - 1 - t")),
@@ -320,6 +334,13 @@ def _window_inputs(blocks=None, window=None):
     return make
 
 
+def _far_below_zero(rng):
+    """Scores around -256, lower than those of the zeros before the first block; eighths keep them exact."""
+    *shape, _ = (q := _window_inputs()(rng))[0].shape
+    k = 8 + torch.randint(-8, 9, (*shape, 16), generator=rng) / 8
+    return -k, k.clone(), randn(rng, *k.shape) / 20, q[-1]
+
+
 def _long(n_heads, n, d, window):
     return lambda rng: (*(randn(rng, 1, n_heads, n, d) for _ in range(3)), window)
 
@@ -343,10 +364,12 @@ def _whole(mask):
 
 BY_DISTANCE = ("The query in row i and the key in column j of [before, own] are window + i - j apart, and it sees 0 "
                "to window: near(n, window) is this mask.")
-NOT_INF = ("The hidden scores are not -inf before the softmax: as a 0 they get a weight, exp(0) is 1; and when it is "
-           "the weights that are masked, hidden keys have already taken their share.")
-SUM_TO_ONE = "The weights of a query sum to one over its keys: scores.softmax(dim=-1)."
-BY_ROOT = "Divide by sqrt(d), once and before the softmax: not by d, not the weights, and do not leave it out."
+NOT_INF = ("The hidden scores are not -inf before the softmax: as 0 (exp(0) is 1), or another number that seen ones "
+           "may be below, they get a weight; and masked after it, they have already taken their share.")
+SUM_TO_ONE = ("The weights of a query sum to one over its keys, also where every exp() is 0 or infinite: "
+              "scores.softmax(dim=-1).")
+BY_ROOT = ("Divide by sqrt(d), d = q.size(-1), once and before the softmax: not by d or another root, not the weights, "
+           "and do not leave it out.")
 SAVES_NOTHING = ("The result is right, but nothing is saved: n x n pairs are computed and then masked away. Cut the "
                  "positions into blocks, q.unflatten(-2, (-1, window)); the keys of two blocks are enough.")
 
@@ -354,6 +377,7 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     "on ordinary inputs": _window_inputs(),
     "with one block (n = window)": _window_inputs(blocks=1),
     "with window = 1": _window_inputs(window=1),
+    "where scores are low (around -256)": _far_below_zero,
 }, (
     *_each(f"There is no mask: a query sees two whole blocks, also what comes after it. {BY_DISTANCE}",
            (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores"), (NEAR, f"({NEAR} | {SOME})")),
@@ -376,11 +400,13 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     *_each("The first block has nothing before it, and attends to the zeros of the padding (a zero key has the score "
            "0, and that gets a weight) or, by roll, to the last block. There, the first window columns get -inf.",
            (NEAR, BAND), (NEAR, BAND, *_of_each(f"torch.cat([{OWN}.roll(1, -3), {OWN}], -2)"))),
-    *_each(BY_ROOT, (ROOT, ""), ("math.sqrt(q.size(-1))", "q.size(-1)"), (ROOT, "", "(dim=-1)", f"(dim=-1){ROOT}")),
-    *_each(NOT_INF, ("-math.inf", "0"),
+    *_each(BY_ROOT, (ROOT, ""), ("math.sqrt(q.size(-1))", "q.size(-1)"), (ROOT, " / math.sqrt(window)"),
+           (ROOT, "", "(dim=-1)", f"(dim=-1){ROOT}")),
+    *_each(NOT_INF, ("-math.inf", "0"), ("-math.inf", "-100"),
            (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
-    *_each(SUM_TO_ONE, ("dim=-1", "dim=-2"), ("-math.inf", "0", "scores.softmax(dim=-1)", "scores")),
+    *_each(SUM_TO_ONE, ("dim=-1", "dim=-2"), ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
+           ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")),
     ("The window is not used: every query sees all keys up to its own.", *_whole("tril()")),
     (SAVES_NOTHING, *_whole("tril().triu(-window)")),
 ), timed=_long(2, 2048, 64, 128), promise=_makes_at_most(lambda q, k, v, window: q.size(-2) ** 2),
@@ -400,7 +426,7 @@ def online_update(m, s, o, scores, v):
     return m_new, factor * s + p.sum(dim=-1, keepdim=True), factor * o + p @ v
 
 
-def _tile_inputs(hidden="none", begun=True, size=1.0):
+def _tile_inputs(hidden="none", begun=True, size=1.0, shift=0.0):
     """A maker of inputs: queries that have seen some keys, or none; double, since only what goes forward is judged.
 
     The rows' own level makes that in some the largest score is an old one and in others a new one.
@@ -411,11 +437,11 @@ def _tile_inputs(hidden="none", begun=True, size=1.0):
         m, s, o = torch.full((T, 1), -math.inf), torch.zeros(T, 1), torch.zeros(T, d)
         level = torch.linspace(-2, 2, T).unsqueeze(1)
         if begun:
-            seen = size * (randn(rng, T, before) - level)
+            seen = size * (randn(rng, T, before) - level) + shift
             m = seen.amax(-1, keepdim=True)
             p = (seen - m).exp()
             s, o = p.sum(-1, keepdim=True), p @ randn(rng, before, d)
-        scores = size * (randn(rng, T, tile) + level)
+        scores = size * (randn(rng, T, tile) + level) + shift
         if hidden == "some":                                          # at least one key is seen
             scores[:, 1:] = scores[:, 1:].masked_fill(randn(rng, T, tile - 1) > 0, -math.inf)
         if hidden == "rows":
@@ -432,6 +458,7 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     "on ordinary inputs": _tile_inputs(),
     "when some keys are masked (-inf)": _tile_inputs("some"),
     "when the scores are large (around 1,000)": _tile_inputs(size=500.0),
+    "when the scores are far below zero (around -20,000)": _tile_inputs(shift=-20_000.0),
     "with the first tile of all (m is -inf, s and o are 0)": _tile_inputs(begun=False),
     "when a query sees no key of the tile (a row of -inf)": _tile_inputs("rows"),
     "when a query has seen nothing yet, and sees no key of this tile": _tile_inputs("rows", begun=False),
@@ -447,8 +474,9 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     *_each("m is the larger of the old maximum and the tile's, for each query: "
            "torch.maximum(m, scores.amax(dim=-1, keepdim=True)).", (MAXIMUM, TILE_MAX),
            (MAXIMUM, TILE_MAX, SAFE, "m_new"), (MAXIMUM, "m"), ("maximum", "minimum"), (TILE_MAX, "scores.max()")),
-    *_each("p is made with another maximum than the one that is kept: the tile's own, the old one, or none (then exp "
-           "overflows when scores are large). All sums need the same: exp(scores - m_new).",
+    *_each("p is made with another maximum than the one that is kept: the tile's own, the old one, none (then exp "
+           "overflows when scores are large), or a bound that scores may be far below. All sums need the same: "
+           "exp(scores - m_new).", (SAFE, "m_new.clamp(min=-1e4)"),
            (P, f"(scores - {TILE_MAX}).exp()"), (P, "(scores - m).exp()"), (P, "scores.exp()")),
     *_each("o or p is divided by a sum already: a softmax over this tile alone, or a mean that the next tile would "
            "rescale. o stays a sum until the last tile; then, once, o / s.", ("p @ v", f"p / {P_SUM} @ v"),
@@ -599,18 +627,23 @@ def _choice(*layers):
     """A maker of inputs: patterns in random order, and a number of layers; the first key is whole strides away."""
     def make(rng):
         blocks, window, stride = sizes(rng, 3)
-        window, stride = 2 + window % 3, 4 + stride % 3
-        made = _patterns((blocks + 3) * stride + 1, window, stride)
+        window, stride = 2 + window % 2, 5 + stride % 2
+        made = _patterns((4 + blocks % 2) * stride + 1, window, stride)
         names = [list(made)[i] for i in torch.randperm(len(made), generator=rng).tolist()]
         return _Masks({name: made[name] for name in names}), layers[int(torch.randint(len(layers), (), generator=rng))]
     return make
 
 
+def _many_ways(rng):
+    return _Masks({"own position": torch.eye(32).bool(), "all positions": torch.ones(32, 32).bool()}), 14
+
+
 POWER, BEST = "torch.linalg.matrix_power(mask.double(), layers)", "min(pairs, key=pairs.get)"
 CHOOSE = Exercise(choose, {"name": ""}, {
-    "on ordinary inputs": _choice(12, 3, 2),
+    "on ordinary inputs": _choice(8, 3, 2),
     "with one layer": _choice(1),
-    "with many layers": _choice(20),
+    "with many layers": _choice(12),
+    "where 2^65 ways lead from each key to the query": _many_ways,
 }, (
     ("This is the pattern with the fewest pairs of all, but it does not carry everything to the last position. First "
      "ask which ones do. (One position that reaches, any(), is not enough: all() must.)", ".all()", ".any()"),
@@ -628,8 +661,8 @@ CHOOSE = Exercise(choose, {"name": ""}, {
     *_each("No pattern passes your test. Is it the last *row* that is looked at, [-1], and that one alone? In a causal "
            "mask nothing reaches an earlier position, and the last column is empty but for its end.",
            ("[-1]", ""), ("[-1]", "", BEST, "list(pairs)[0]")),
-    ("This is the first one that reaches. Of those, take the one with the fewest pairs: mask.sum().",
-     BEST, "next(iter(pairs))"),
+    ("This one reaches, but it is not the cheapest. (Is it the first one found? Are the pairs of the power counted?) "
+     "Of those that reach, take the one with the fewest pairs of its own: mask.sum().", BEST, "next(iter(pairs))"),
     ("This is the one that needs the fewest layers. It only has to manage with the layers there are; of those that do, "
      "take the one with the fewest pairs.", "mask.sum()",
      "next(n for n in range(1, layers + 1) if torch.linalg.matrix_power(mask.double(), n)[-1].all())"),

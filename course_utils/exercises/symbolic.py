@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from course_utils.exercises.engine import Exercise, Verdict, WrongAnswer, check_signature
+from .engine import Exercise, Verdict, WrongAnswer, check_signature
 
+IN_PLACE = "\nWhy: += writes into a tensor that a part still needs for its gradient. Write x = x + … ."
 LONGEST = 1000  # letters in a formula, ten times a layer's: beyond it, a loop runs away
 
 
@@ -37,6 +38,9 @@ class Formula:
             raise TypeError(f"{function.__name__} is none of the parts.")
         return args[0] + args[1]
 
+    def __getitem__(self, index):
+        raise TypeError(f"it takes a part of `{self}`, by [ ]. All of it is needed, the whole batch.")
+
     def __repr__(self) -> str:
         return self.written({})
 
@@ -50,6 +54,11 @@ class Formula:
         words += [f"{term[0]}({term[1].written(names)})" if isinstance(term, tuple) else term
                   for term in left.elements()]
         return " + ".join(words)
+
+    def called(self) -> set[str]:
+        """The names of all its calls."""
+        calls = [term for term in self.terms if isinstance(term, tuple)]
+        return {name for name, _ in calls}.union(*(given.called() for _, given in calls))
 
     def inner(self) -> set["Formula"]:
         """What its calls were given, and the calls in that; no single symbols."""
@@ -87,10 +96,11 @@ class Layer(Exercise):
                 raise WrongAnswer(f"{self.name}: {condition}, {mine}")
             odd = [_times(part, calls.count(part)) for part in self.parameters if calls.count(part) != once.count(part)]
             if not isinstance(mine, Formula):
-                stopped = stopped or (f"\nWhy: not known, since it does more than call its parts, each with one thing, "
-                                      f"and add. (On symbols: {type(mine).__name__}: {mine})")
+                told = re.sub("'Formula'( object)?", "a symbol", str(mine))
+                stopped = stopped or ("\nWhy: perhaps that it does more than call its parts, each with one thing, and "
+                                      f"add. (On symbols: {type(mine).__name__}: {told})")
             elif mine != right:
-                odd += [f"what {part} returned is not used" for part in once if part in calls and part not in str(mine)]
+                odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.called()]
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
                                   + (f"\nWhy: {', '.join(odd)}." if odd else ""))
@@ -99,7 +109,8 @@ class Layer(Exercise):
         try:
             verdict = super()._judge(function)
         except WrongAnswer as wrong:
-            raise WrongAnswer(f"{wrong}{stopped if 'Wrong values' in str(wrong) else ''}") from wrong.__cause__
+            why = stopped if wrong.of_values else IN_PLACE if "inplace operation" in str(wrong) else ""
+            raise WrongAnswer(f"{wrong}{why}") from wrong.__cause__
         if verdict.kind == "right" and often:
             return Verdict("slow", f"{self.name}: right, but {often}. That costs its time again, and two calls of a "
                                    "part with dropout differ. Give what it returned a name.")

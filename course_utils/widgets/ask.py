@@ -7,14 +7,14 @@ import traitlets
 from matplotlib.figure import Figure
 
 from .base import CourseWidget, javascript, stylesheet
-from .colours import INK
+from .colours import INK, TEAL
 from .still import figure_picture, paper
 
 MOST = 12  # bars that fit a slide
 LEAST = 0.0005  # what is left over and smaller would be read as zero
 LONGEST = 400  # characters of a message
 ROUNDING = 1e-6  # a probability in single precision may be this much above 1
-ANSWER, OTHERS = "#0E7490", "#9AA1AD"
+ANSWER, OTHERS = TEAL, "#9AA1AD"
 
 
 class Ask(CourseWidget):

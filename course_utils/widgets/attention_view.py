@@ -12,7 +12,7 @@ from .base import CourseWidget, check_index, float32, javascript, quantised, sty
 from .colours import MUTED, PAPER
 from .still import GREY, LIGHT, attention_heatmap, grid_picture, matrix_picture, paper
 from .tensors import (
-    is_causal,
+    must_not_look_ahead,
     read_links,
     read_of_parts,
     read_padding,
@@ -55,8 +55,6 @@ class AttentionView(CourseWidget):
 
         AttentionView(model.attentions(source, target), rows=target_words, columns=source_words)
 
-    Keys that a causal mask hides are shown as masked: those after the query, if no query of any head looks ahead.
-
     Live, weights are exact float32, and each head is sent when it is first wanted, or beside one that is. In a saved
     or exported notebook the view stays interactive without a kernel, with weights of 16 bits (off by at most 7.6e-6);
     it holds at most four million of them, those of the heads nearest to the one shown, and says what is left out.
@@ -96,6 +94,8 @@ class AttentionView(CourseWidget):
         part: which of three attentions is shown first: ``"encoder"``, ``"decoder"`` or ``"cross"``.
         inputs: of three attentions, the ``T_q`` tokens that the decoder read, which are the keys of its
             self-attention, if the rows are the words it wrote: ``["<bos>", *rows[:-1]]``. Default: the rows.
+        causal: whether a causal mask hid the keys after each query, which are then shown as masked; of three
+            attentions, in the decoder's self-attention. Default: no, and a weight of zero is shown as such.
         between: which sentences are shown first, if ``segments`` are given; as the attribute.
 
     Attributes:
@@ -112,7 +112,8 @@ class AttentionView(CourseWidget):
 
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
-            segments, padding, queries or keys that do not fit an axis; for an alignment outside the matrix.
+            segments, padding, queries or keys that do not fit an axis; for an alignment outside the matrix; for
+            ``causal`` weights that look ahead.
         traitlets.TraitError: for a cell, layer, head, part or view that does not exist, and for sentences without
             ``segments``.
 
@@ -158,10 +159,12 @@ class AttentionView(CourseWidget):
         keys=None,
         part: str | None = None,
         inputs: Sequence[str] | None = None,
+        causal: bool = False,
         between: str = "all",
     ):
         weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
-        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
+        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
+                                    causal)  # fmt: skip
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
         check_index("layer", layer, shape[0])
@@ -176,7 +179,7 @@ class AttentionView(CourseWidget):
 
     def set_weights(
         self, weights, rows=None, columns=None, alignment=None, batch=None, segments=None, padding=None, queries=None,
-        keys=None, inputs=None,
+        keys=None, inputs=None, causal=None,
     ) -> None:  # fmt: skip
         """Show other weights in the same place.
 
@@ -186,7 +189,7 @@ class AttentionView(CourseWidget):
             columns: default: the present ones if ``rows`` is not given either, otherwise the rows.
             alignment: default: the present one if the tokens stay, otherwise none.
             batch: as for the constructor.
-            segments, padding, inputs: default: the present ones if the tokens stay.
+            segments, padding, inputs, causal: default: the present ones if the tokens stay.
             queries, keys: as for the constructor; without them the neuron view is left.
 
         The selection stays where it is if that place still exists; otherwise the layer or head goes back to 0,
@@ -203,9 +206,13 @@ class AttentionView(CourseWidget):
                 segments = before["segments"] or None if segments is None else segments
                 if padding is None:
                     padding = [column in before["padding"][1] for column in range(len(columns))]
-                if inputs is None and "decoder" in self._content and read_parts(weights):
-                    inputs = self._content["decoder"]["columns"]
-        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs)
+                of_self = self._content.get("decoder" if read_parts(weights) else "")
+                if of_self and causal is None:
+                    causal = of_self["causal"]
+                if inputs is None and of_self and "decoder" in self._content:
+                    inputs = of_self["columns"]
+        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
+                                    bool(causal))  # fmt: skip
         part = self.part if self.part in content else next(reversed(content))
         shown = content[part]
         n_heads = shown["shape"][1]
@@ -429,14 +436,15 @@ class AttentionView(CourseWidget):
         return "\n".join(lines + ["…"] * (n_rows > 40))
 
 
-def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs) -> tuple[dict, dict]:
+def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
+              causal) -> tuple[dict, dict]:  # fmt: skip
     """Check everything that describes one attention or three; give arrays and contents, a dictionary a part."""
     parts = read_parts(weights)
     if parts is None:
         if inputs is not None:
             raise ValueError("inputs are the keys of a decoder's self-attention, but one attention was given; name its "
                              "keys with columns=.")
-        array, content = _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys)
+        array, content = _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, causal)
         return {"": array}, {"": content}
     if columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
@@ -456,18 +464,15 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
         hidden = None if part == "decoder" else padding
         given = (one, batch, queries_are, keys_are, links, None, hidden, queries.get(part), keys.get(part))
         try:
-            arrays[part], contents[part] = _read(*given, names, self_attention=part != "cross")
+            arrays[part], contents[part] = _read(*given, causal and part == "decoder", names)
         except ValueError as error:
             raise ValueError(f"{part}: {error}") from None
     return arrays, contents
 
 
-def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, names=("rows", "columns"),
-          self_attention=None) -> tuple[dict, dict]:  # fmt: skip
-    """Check everything that describes one tensor; give the arrays, and what the front end is told at once.
-
-    ``self_attention``: whether it is; by default, if rows and columns are the same.
-    """
+def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, causal,
+          names=("rows", "columns")) -> tuple[dict, dict]:  # fmt: skip
+    """Check everything that describes one tensor; give the arrays, and what the front end is told at once."""
     weights = read_weights(weights, batch)
     rows, columns = read_tokens(weights, rows, columns, names)
     pair = read_queries_and_keys(weights, queries, keys)
@@ -475,7 +480,8 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
     for array in arrays.values():
         array.setflags(write=False)
     largest = float(weights.max())
-    self_attention = rows == columns if self_attention is None else self_attention
+    if causal:
+        must_not_look_ahead(weights)
     content = {
         "shape": list(weights.shape),
         # one colour scale for all layers and heads; 0 to 1, unless that would leave all of them dark
@@ -485,7 +491,7 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
         "alignment": read_links(alignment, rows, columns),
         "segments": read_segments(segments, rows, columns),
         "padding": read_padding(padding, rows, columns),
-        "causal": self_attention and is_causal(weights),
+        "causal": causal,
         "width": pair[0].shape[3] if pair else 0,  # of queries and keys
     }
     warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView

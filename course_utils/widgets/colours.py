@@ -4,4 +4,4 @@ and no torch: someone with a model and weights of their own can use them alone.
 
 QUERY, KEY, VALUE = "#6A1FB8", "#B85C00", "#1F6FB2"
 INK, MUTED, PAPER = "#1F2430", "#6B7280", "#FFFFFF"
-GOOD, BAD = "#1B7F5C", "#B3261E"
+GOOD, BAD, TEAL = "#1B7F5C", "#B3261E", "#0E7490"

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from .base import CourseWidget, check_index, javascript, stylesheet
-from .colours import INK, KEY, PAPER, QUERY
+from .colours import INK, KEY, PAPER, QUERY, TEAL
 from .still import figure_picture, paper
 
 LENGTHS = (4, 64)
 BYTES = 4  # a score is a float32
-SEEN, UNSEEN, HOP = "#0E7490", "#E8EBEF", "#FFE08A"
+SEEN, UNSEEN, HOP = TEAL, "#E8EBEF", "#FFE08A"
 
 # Which keys k a query q may see, with length n, window w and stride s. The same table is in mask_explorer.js.
 PATTERNS = {

@@ -8,12 +8,11 @@ import traitlets
 from matplotlib.figure import Figure
 
 from .base import CourseWidget, javascript, stylesheet
-from .colours import INK, KEY, MUTED
+from .colours import INK, KEY, MUTED, TEAL
 from .still import figure_picture, paper
 
 MOST_KEYS = 10  # what fits a slide
 WIDEST = 1024
-WEIGHT = "#0E7490"
 
 
 class SoftmaxLab(CourseWidget):
@@ -136,7 +135,7 @@ class SoftmaxLab(CourseWidget):
         """Scores and weights side by side, as a matplotlib figure for print."""
         figure = paper(8, 1.2 + 0.4 * self._n_keys)
         axes = figure.subplots(1, 2, sharey=True)
-        panels = [(self.inputs, MUTED, "into the softmax", "%.2f"), (self.weights, WEIGHT, "weight", "%.4f")]
+        panels = [(self.inputs, MUTED, "into the softmax", "%.2f"), (self.weights, TEAL, "weight", "%.4f")]
         for side, (values, colour, name, digits) in zip(axes, panels, strict=True):
             bars = side.barh(range(self._n_keys), values, color=colour, height=0.6)
             side.bar_label(bars, fmt=digits, padding=3, fontsize=10)

@@ -272,10 +272,13 @@ def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[l
     return [marked if rows == columns else called[0], marked]
 
 
-def is_causal(weights: np.ndarray) -> bool:
-    """Whether in self-attention ``[layers, heads, T, T]`` nobody looks ahead, and somebody looks back."""
-    most = weights.max(axis=(0, 1))  # of all layers and heads
-    return not np.triu(most, 1).any() and bool(np.tril(most, -1).any())
+def must_not_look_ahead(weights: np.ndarray) -> None:
+    """A ValueError if weights that are said to be causal are not square, or a query looks at a key after it."""
+    if weights.shape[2] != weights.shape[3]:
+        raise ValueError(f"causal=True, but there are {weights.shape[2]} queries and {weights.shape[3]} keys, shape "
+                         f"{weights.shape}; expected self-attention, with as many keys as queries.")
+    _reject(weights, np.triu(weights, 1) > 0, "causal=True says that nobody looks at later keys. Is that a mask's? "
+                                              "Otherwise leave causal out.")
 
 
 def read_queries_and_keys(weights: np.ndarray, queries, keys) -> tuple[np.ndarray, np.ndarray] | None:
