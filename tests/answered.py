@@ -10,7 +10,7 @@ from pathlib import Path
 
 from course_utils.course import course_root
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.engine import code
+from course_utils.exercises.engine import code, edited_code
 from course_utils.publish.handouts import handout
 from course_utils.publish.notebooks import CellError, execute, find, read, write
 
@@ -19,14 +19,10 @@ ASKED = re.compile(r'\n\n(\w+) = check\("\1"\)$')
 
 def answer(name: str, how: str) -> str:
     """The solution's code, right or with the exercise's first known fault."""
-    text = code(EXERCISES[name].solution)
-    if how == "wrong":
-        faults = EXERCISES[name].faults
-        if not faults:                                                    # judged on symbols
-            return text.replace("return ", "return 2 * ", 1)
-        for old, new in zip(faults[0][1::2], faults[0][2::2], strict=True):
-            text = text.replace(old, new)
-    return text
+    exercise = EXERCISES[name]
+    if how == "wrong" and not exercise.faults:                            # judged on symbols
+        return code(exercise.solution).replace("return ", "return 2 * ", 1)
+    return edited_code(exercise.solution, *(exercise.faults[0][1:] if how == "wrong" else ()))
 
 
 def main() -> None:

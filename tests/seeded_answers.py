@@ -1,10 +1,11 @@
 """Seeded answers to the exercises, and the tests that they go through.
 
-A lesson's test module imports all of this, calls its exercises ``LESSON``, and seeds answers with the decorators
-``wrong`` and ``right``.
+A lesson's test module seeds answers with the decorators ``wrong`` and ``right``, and gets the tests by a class:
+``class TestAnswers(Answers)`` with its exercises as ``lesson``.
 """
 
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -34,52 +35,55 @@ def right(exercise):
     return register
 
 
-def pytest_generate_tests(metafunc):
-    """Give each test below the answers and exercises of the module that imports it."""
-    module = metafunc.module
-    answers = {"wrong_answer": WRONG[module.__name__], "right_answer": RIGHT[module.__name__],
-               "lesson_exercise": [pytest.param(exercise, id=exercise.name) for exercise in module.LESSON]}
-    for name in answers.keys() & set(metafunc.fixturenames):
-        metafunc.parametrize(name, answers[name])
+@cache
+def cells() -> list[str]:
+    """The sources of all notebooks' cells."""
+    return [cell.source for path in NOTEBOOKS.rglob("*.ipynb") for cell in nbformat.read(path, 4).cells]
 
 
-def test_wrong_answer_is_rejected_with_its_fault(wrong_answer):
-    exercise, phrase, function = wrong_answer
-    verdict = EXERCISES[exercise].judge(function)
-    assert verdict.kind == "wrong"
-    assert phrase in verdict.text
+class Answers:
+    """The tests of a lesson's exercises and of the answers that are seeded in its module."""
 
+    lesson: tuple = ()
 
-def test_right_answer_in_another_style_passes(right_answer):
-    exercise, function = right_answer
-    verdict = EXERCISES[exercise].judge(function)
-    assert verdict.kind in ("right", "slow"), verdict.text
+    def pytest_generate_tests(self, metafunc):
+        """Give each test below the answers of the class's module, and its exercises."""
+        module = metafunc.module.__name__
+        answers = {"wrong_answer": WRONG[module], "right_answer": RIGHT[module],
+                   "lesson_exercise": [pytest.param(exercise, id=exercise.name) for exercise in self.lesson]}
+        for name in answers.keys() & set(metafunc.fixturenames):
+            metafunc.parametrize(name, answers[name])
 
+    def test_wrong_answer_is_rejected_with_its_fault(self, wrong_answer):
+        exercise, phrase, function = wrong_answer
+        verdict = EXERCISES[exercise].judge(function)
+        assert verdict.kind == "wrong"
+        assert phrase in verdict.text
 
-def test_every_fault_is_caught_and_named_as_itself(lesson_exercise):
-    for why, wrong in lesson_exercise.known:
-        verdict = lesson_exercise.judge(wrong)
-        assert verdict.kind == "wrong", why
-        assert verdict.text.endswith(f"\nWhy: {why}"), (why, verdict.text)
+    def test_right_answer_in_another_style_passes(self, right_answer):
+        exercise, function = right_answer
+        verdict = EXERCISES[exercise].judge(function)
+        assert verdict.kind in ("right", "slow"), verdict.text
 
+    def test_every_fault_is_caught_and_named_as_itself(self, lesson_exercise):
+        for why, wrong in lesson_exercise.known:
+            verdict = lesson_exercise.judge(wrong)
+            assert verdict.kind == "wrong", why
+            assert verdict.text.endswith(f"\nWhy: {why}"), (why, verdict.text)
 
-def test_faults_are_a_dozen_at_most(lesson_exercise):
-    assert len({why for why, *_ in lesson_exercise.faults}) <= 12
+    def test_faults_are_a_dozen_at_most(self, lesson_exercise):
+        assert len({why for why, *_ in lesson_exercise.faults}) <= 12
 
+    def test_the_solution_is_right(self, lesson_exercise):
+        assert lesson_exercise.judge(edited(lesson_exercise.solution)).kind == "right"
 
-def test_the_solution_is_right(lesson_exercise):
-    assert lesson_exercise.judge(edited(lesson_exercise.solution)).kind == "right"
+    def test_every_exercise_has_its_seeded_answers(self, lesson_exercise):
+        for seeded, least in ((WRONG, 2), (RIGHT, 2)):
+            named = [param.values[0][0] for params in seeded.values() for param in params]
+            assert named.count(lesson_exercise.name) >= least
 
-
-def test_every_exercise_has_its_seeded_answers(lesson_exercise):
-    for seeded, least in ((WRONG, 2), (RIGHT, 2)):
-        named = [param.values[0][0] for params in seeded.values() for param in params]
-        assert named.count(lesson_exercise.name) >= least
-
-
-def test_the_notebook_shows_the_solution(lesson_exercise):
-    name = lesson_exercise.name
-    cells = [cell.source for path in NOTEBOOKS.rglob("*.ipynb") for cell in nbformat.read(path, 4).cells]
-    shown = [source for source in cells if f'check("{name}", solution=True)' in source]
-    assert shown == [f'# Solution\n{code(lesson_exercise.solution)}\n{name} = check("{name}", solution=True)']
-    assert any(source.endswith(f'\n\n{name} = check("{name}")') for source in cells)
+    def test_the_notebook_shows_the_solution(self, lesson_exercise):
+        name = lesson_exercise.name
+        shown = [source for source in cells() if f'check("{name}", solution=True)' in source]
+        assert shown == [f'# Solution\n{code(lesson_exercise.solution)}\n{name} = check("{name}", solution=True)']
+        assert any(source.endswith(f'\n\n{name} = check("{name}")') for source in cells())

@@ -8,18 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
-    pytest_generate_tests,
-    right,
-    test_every_exercise_has_its_seeded_answers,
-    test_every_fault_is_caught_and_named_as_itself,
-    test_faults_are_a_dozen_at_most,
-    test_right_answer_in_another_style_passes,
-    test_the_notebook_shows_the_solution,
-    test_the_solution_is_right,
-    test_wrong_answer_is_rejected_with_its_fault,
-    wrong,
-)
+from seeded_answers import Answers, right, wrong
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
@@ -28,7 +17,9 @@ from course_utils.exercises.engine import close, edited
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.metrics import bleu
 
-LESSON = LESSON_01
+
+class TestAnswers(Answers):
+    lesson = LESSON_01
 
 
 # --- pad_batch -----------------------------------------------------------------------------------------------
@@ -616,7 +607,7 @@ def pr_numpy(features, labels, test_features):
 
 def test_solutions_keep_their_formulas():
     """The solutions themselves, on numbers that can be checked by hand."""
-    solution = {exercise.name: exercise.solution for exercise in LESSON}
+    solution = {exercise.name: exercise.solution for exercise in LESSON_01}
     ids, lengths = solution["pad_batch"]([[5, 6], [7], [8, 9, 4]])
     assert (ids.tolist(), lengths.tolist()) == ([[5, 6, 0], [7, 0, 0], [8, 9, 4]], [2, 1, 3])
     assert solution["most_frequent_pair"]({("l", "o", "w·"): 5, ("l", "o", "t·"): 2, ("n", "o", "w·"): 2}

@@ -5,24 +5,15 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
-    pytest_generate_tests,
-    right,
-    test_every_exercise_has_its_seeded_answers,
-    test_every_fault_is_caught_and_named_as_itself,
-    test_faults_are_a_dozen_at_most,
-    test_right_answer_in_another_style_passes,
-    test_the_notebook_shows_the_solution,
-    test_the_solution_is_right,
-    test_wrong_answer_is_rejected_with_its_fault,
-    wrong,
-)
+from seeded_answers import Answers, right, wrong
 from torch import nn
 
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_03 import LESSON_03
 
-LESSON = LESSON_03
+
+class TestAnswers(Answers):
+    lesson = LESSON_03
 
 
 # --- self_attention ------------------------------------------------------------------------------------------

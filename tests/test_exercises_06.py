@@ -7,26 +7,17 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from seeded_answers import (  # noqa: F401 (the tests, and what gives them this module's answers)
-    pytest_generate_tests,
-    right,
-    test_every_exercise_has_its_seeded_answers,
-    test_every_fault_is_caught_and_named_as_itself,
-    test_faults_are_a_dozen_at_most,
-    test_right_answer_in_another_style_passes,
-    test_the_notebook_shows_the_solution,
-    test_the_solution_is_right,
-    test_wrong_answer_is_rejected_with_its_fault,
-    wrong,
-)
+from seeded_answers import Answers, right, wrong
 
 from course_utils import efficient
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_06 import LESSON_06, _Made
 from course_utils.widgets.mask_explorer import PATTERNS
 
-LESSON = LESSON_06
-SOLUTION = {exercise.name: exercise.solution for exercise in LESSON}
+
+class TestAnswers(Answers):
+    lesson = LESSON_06
+SOLUTION = {exercise.name: exercise.solution for exercise in LESSON_06}
 
 
 # --- count_pairs ---------------------------------------------------------------------------------------------

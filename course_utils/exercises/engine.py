@@ -194,8 +194,8 @@ def code(function: Callable) -> str:
     return source
 
 
-def edited(function: Callable, *edits: str) -> Callable:
-    """A function with pieces of its code replaced: ``edited(f, old, new, old, new, …)``.
+def edited_code(function: Callable, *edits: str) -> str:
+    """A function's code with pieces replaced: ``edited_code(f, old, new, old, new, …)``.
 
     Raises:
         ValueError: if an `old` does not occur exactly once in the code, as it is after the edits before it.
@@ -205,8 +205,13 @@ def edited(function: Callable, *edits: str) -> Callable:
         if text.count(old) != 1:
             raise ValueError(f"{function.__name__}: {old!r} occurs {text.count(old)} times; expected once in\n{text}")
         text = text.replace(old, new)
+    return text
+
+
+def edited(function: Callable, *edits: str) -> Callable:
+    """The function that `edited_code` gives, among the names of the original's module."""
     names = dict(inspect.unwrap(function).__globals__)
-    exec(compile(text, f"<{function.__name__}, edited>", "exec"), names)
+    exec(compile(edited_code(function, *edits), f"<{function.__name__}, edited>", "exec"), names)
     return names[function.__name__]
 
 
