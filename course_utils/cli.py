@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, replace_file, seed_asked_for
+from .course import CourseError, course_root, is_further, replace_file, seed_asked_for, with_claims
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -325,12 +325,14 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
 
 def _claims(arguments: argparse.Namespace, root: Path) -> int:
     from .claims import declared, seeds
+    from .publish.notebooks import find
+
     if arguments.accept and (arguments.names or arguments.seeds):
         raise CourseError("--accept writes the conditions of all claims and tries none; it takes no names and no "
                           "--seeds. Type: course claims --accept")
     if arguments.jobs < 1:
         raise CourseError(f"--jobs {arguments.jobs}; expected 1 or more.")
-    everything = [claim for path in _with_claims(root) for claim in declared.declared(path)]
+    everything = [claim for path in with_claims(find(None, root)) for claim in declared.declared(path)]
     now = declared.rows(everything)
     if arguments.accept:
         changed = declared.accept(now)
@@ -349,13 +351,6 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
         found = seeds.tried(claim.id, claim.terms.condition)
         print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
     return EXIT_OK
-
-
-def _with_claims(root: Path) -> list[Path]:
-    """The notebooks, without the one whose ledger only reads the others."""
-    from .publish.notebooks import find
-
-    return [path for path in find(None, root) if not path.name.startswith("00")]
 
 
 def _asked(names: Sequence[str], everything: list) -> list:

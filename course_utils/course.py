@@ -1,7 +1,7 @@
 """The course's folder, files and environment, and errors that a user can mend. Only the standard library is needed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -30,6 +30,11 @@ def numbered(root: Path) -> list[Path]:
     """The course's notebooks in their order: each lesson, and after it its further ones (``notebooks/further/``)."""
     found = [*root.glob("notebooks/[0-9][0-9]_*.ipynb"), *root.glob("notebooks/further/[0-9][0-9]_*.ipynb")]
     return sorted(found, key=lambda path: (path.name[:2], is_further(path), path.name))
+
+
+def with_claims(notebooks: Iterable[Path]) -> list[Path]:
+    """These notebooks without 00, whose ledger only reads the others."""
+    return [path for path in notebooks if not path.name.startswith("00")]
 
 
 def is_further(path: Path) -> bool:

@@ -13,9 +13,9 @@ import pytest
 
 from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
 from course_utils.claims.declared import accept, changes, kept, rows
-from course_utils.course import KEEP_GOING, CourseError, course_root, numbered
+from course_utils.course import KEEP_GOING, CourseError, course_root, numbered, with_claims
 
-NOTEBOOKS = [path for path in numbered(course_root()) if not path.name.startswith("00")]
+NOTEBOOKS = with_claims(numbered(course_root()))
 
 
 def sources(path: Path) -> dict[str, dict]:

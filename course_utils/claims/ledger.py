@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from ..course import numbered
+from ..course import numbered, with_claims
 from . import condition
 from .card import MIME, Claim, badge, columns, conclusion, plain
 from .stored import EXPERIMENTS
@@ -27,7 +27,7 @@ def collect(paths: Iterable[str | Path] | None = None) -> list[Claim]:
     """
     claims: list[Claim] = []
     notebooks: dict[str, str] = {}
-    lessons = [path for path in numbered(LESSONS.parent) if not path.name.startswith("00")]  # 00 shows the ledger
+    lessons = with_claims(numbered(LESSONS.parent))
     for path in map(Path, lessons if paths is None else paths):
         for card in _cards(path):
             condition.check(card.terms.condition, card.measured, card.shown)
