@@ -3,8 +3,6 @@
 import os
 import random
 
-__version__ = "0.1.0"
-
 
 def setup(seed: int = 0) -> int:
     """Make a notebook repeatable: one seed everywhere, one core, one look for the plots.

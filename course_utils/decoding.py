@@ -4,9 +4,11 @@ A model offers ``encode(source) -> memory, state`` and ``decode(target, state, m
 a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
 """
 
+import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -35,6 +37,12 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             part.training = was_training
 
 
+def _decode(model: nn.Module, need_weights: bool = False) -> Callable:
+    """The model's ``decode``; one that takes ``need_weights``, too, makes none that nobody needs."""
+    knows = "need_weights" in inspect.signature(model.decode).parameters
+    return partial(model.decode, need_weights=need_weights) if knows else model.decode
+
+
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
            need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
     """Take the most probable word at every step until all sentences have ended.
@@ -57,13 +65,13 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
     _some_sentences(source)
     device = device_of(model)
     source = source.to(device)
-    words, all_weights = [], []
+    words, all_weights, decode = [], [], _decode(model, need_weights)
     with evaluating(model):
         memory, state = model.encode(source)
         word = torch.full((source.size(0), 1), BOS, device=device)
         done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
         while not done.all() and len(words) < max_len:
-            logits, weights, state = model.decode(word, state, memory)
+            logits, weights, state = decode(word, state, memory)
             _no_nan(logits)
             word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
             done |= word.squeeze(1) == EOS
@@ -105,7 +113,7 @@ class _Beam(NamedTuple):
 
 def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator[_Beam]:
     """Beam search, one word at a time, until every hypothesis has ended. Call it inside ``evaluating``."""
-    device, n = device_of(model), source.size(0)
+    device, n, decode = device_of(model), source.size(0), _decode(model)
     memory, state = model.encode(source.to(device))
     first = beam * torch.arange(n, device=device).unsqueeze(1)              # (B, 1): where a sentence's places begin
     rows = torch.arange(n, device=device).repeat_interleave(beam)
@@ -115,7 +123,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
     log_prob[:, 0] = 0.0                                                    # one empty hypothesis to begin with
     free = torch.full((n, 1), beam, device=device)                          # who has ended keeps its place
     for _ in range(max_len):
-        logits, _, state = model.decode(word.view(-1, 1), state, memory)
+        logits, _, state = decode(word.view(-1, 1), state, memory)
         _no_nan(logits)
         steps = logits[:, -1].float().log_softmax(dim=-1).view(n, beam, -1)
         candidates = log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps    # (B, K, V)
@@ -244,7 +252,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         here, word = children[None, BOS], BOS
         yield here
         for following in ids:
-            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
+            logits, _, state = _decode(model)(torch.tensor([[word]], device=device_of(model)), state, memory)
             log_prob = nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
             there = children.get((here, following))
             here, word = add(here, following, log_prob, kept=False) if there is None else there, following
@@ -323,14 +331,14 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
                          f"time, use greedy.")
-    device = device_of(model)
+    device, decode = device_of(model), _decode(model)
     words = []
     with evaluating(model):
         memory, state = model.encode(source.to(device))
         word = torch.full((source.size(0), 1), BOS)
         done = torch.zeros(source.size(0), 1, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
-            logits, _, state = model.decode(word.to(device), state, memory)
+            logits, _, state = decode(word.to(device), state, memory)
             _no_nan(logits)
             logits = logits[:, -1].float().cpu()                    # (B, vocab)
             logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
@@ -351,7 +359,7 @@ def _some_sentences(source: Tensor) -> None:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 
 
-def by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
+def batches_by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
     """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
     at_least(1, batch_size=batch_size)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
@@ -378,7 +386,7 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     at_least(1, beam=beam)
     sentences = [words_of(sentence) for sentence in sentences]
     translations: list[list[str]] = [[] for _ in sentences]
-    for chosen in by_length(sentences, batch_size):
+    for chosen in batches_by_length(sentences, batch_size):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
         if beam == 1:
             rows = greedy(model, batch.source, max_len, need_weights=False)[0].tolist()
@@ -407,7 +415,7 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
         ValueError: if the model has no attention.
     """
     records: dict[int, AttentionRecord] = {}
-    for chosen in by_length([source for source, *_ in pairs], batch_size):
+    for chosen in batches_by_length([source for source, *_ in pairs], batch_size):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
             _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))

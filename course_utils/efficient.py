@@ -307,7 +307,7 @@ class RelativeAttention(nn.Module):
         k, v = heads.project_keys(torch.cat([memory, x], dim=1))            # (B, n_heads, K, d_k), K = M + T
         K = k.size(2)
         r = heads.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))       # distances K - 1, …, 0
-        q = heads.split(heads.W_q(x))                                       # (B, n_heads, T, d_k)
+        q, k, r = precise(heads.split(heads.W_q(x)), k, r)                  # q (B, n_heads, T, d_k)
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
-        return heads.W_o(heads.join(weights @ v))
+        return heads.W_o(heads.join(weights.to(v.dtype) @ v))

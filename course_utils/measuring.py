@@ -1,4 +1,4 @@
-"""What a computation costs: the time of its fastest run, and the memory that its tensors need."""
+"""What a computation costs: its fastest run's time, its tensors' memory, the steps that wait for each other."""
 
 import time
 import weakref
@@ -61,3 +61,27 @@ class _Watch(TorchDispatchMode):
                 weakref.finalize(storage, self._freed, key)
         self.peak = max(self.peak, self.now)
         return result
+
+
+def longest_chain(output: Tensor) -> int:
+    """Operations on the longest path through the graph of operations behind a tensor: each needs the one before.
+
+    A machine with enough parallel units still takes as many steps. Not recursive, so that a chain may have
+    thousands of operations.
+
+    Raises:
+        ValueError: if the tensor needs no gradient, so that no graph was kept.
+    """
+    if output.grad_fn is None:
+        raise ValueError("no graph behind this tensor: compute it from something with requires_grad=True.")
+    length: dict = {}
+    stack = [output.grad_fn]
+    while stack:
+        node = stack[-1]
+        before = [parent for parent, _ in node.next_functions if parent is not None]
+        waiting = [parent for parent in before if parent not in length]
+        if waiting:
+            stack += waiting
+        else:
+            length[stack.pop()] = 1 + max((length[parent] for parent in before), default=0)
+    return length[output.grad_fn]

@@ -3,6 +3,7 @@
 Alignments are collections of ``(target position, source position)`` pairs, counted from zero.
 """
 
+import math
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -22,23 +23,13 @@ def bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]
     Raises:
         ValueError: if there are no sentences, or not as many hypotheses as references.
     """
-    _same_number(hypotheses, references)
-    metric = BLEU(tokenize="none", force=True)
-    return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
-
-
-def exact_match(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> float:
-    """Share of sentences that equal their reference word for word, 0 to 1; errors as for :func:`bleu`."""
-    _same_number(hypotheses, references)
-    return sum(list(h) == list(r) for h, r in zip(hypotheses, references, strict=True)) / len(hypotheses)
-
-
-def _same_number(hypotheses: Sequence, references: Sequence) -> None:
     for sentence in (*hypotheses, *references):
         words_of(sentence)
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
                          "of both, at least one.")
+    metric = BLEU(tokenize="none", force=True)
+    return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
 
 
 def hard_alignment(record: AttentionRecord) -> set[Link]:
@@ -65,9 +56,18 @@ def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] |
     Args:
         predicted: for each sentence its links, or an `AttentionRecord`, whose `hard_alignment` is taken.
         true: for each sentence its true links. Default: the records' own.
+
+    Raises:
+        TypeError: for one record that is in no list, or links without ``true``.
+        ValueError: if there are not as many ``true`` as ``predicted``.
     """
-    predicted = list(predicted)
-    true = [record.alignment for record in predicted] if true is None else true
+    one, predicted = isinstance(predicted, AttentionRecord), list(predicted)
+    if one or true is None and not all(isinstance(it, AttentionRecord) for it in predicted):
+        raise TypeError(f"predicted is {'one record' if one else 'links, true is None'}; expected a list of records, "
+                        "or for each sentence its links, and the true ones.")
+    true = [it.alignment for it in predicted] if true is None else list(true)
+    if len(predicted) != len(true):
+        raise ValueError(f"{len(predicted)} predicted alignments and {len(true)} true ones; expected as many.")
     predicted = [hard_alignment(it) if isinstance(it, AttentionRecord) else it for it in predicted]
     hits = total = 0
     for a, s in zip(predicted, true, strict=True):
@@ -137,3 +137,14 @@ def _several(truths: Sequence[str]) -> None:
         raise TypeError(f"truths={truths!r} is one string; expected a list of right answers, such as [{truths!r}].")
     if not truths:
         raise ValueError("there is no truth; expected a list of at least one right answer.")
+
+
+def sign_test(one: Sequence[bool], other: Sequence[bool]) -> tuple[int, int, float]:
+    """Two methods, right or not on the same examples: how many only one gets right, only the other, and two-sided p.
+
+    If both were equally good, each of these would fall to either side by a coin (McNemar's exact test).
+    """
+    pairs = [(bool(a), bool(b)) for a, b in zip(one, other, strict=True)]
+    a, b = pairs.count((True, False)), pairs.count((False, True))
+    tail = sum(math.comb(a + b, k) for k in range(min(a, b) + 1)) / 2 ** (a + b)
+    return a, b, min(1.0, 2 * tail)

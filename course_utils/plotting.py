@@ -17,7 +17,7 @@ from .widgets.still import attention_heatmap
 
 __all__ = [
     "BAD", "GOOD", "INK", "KEY", "LINES", "MARKERS", "MUTED", "PAPER", "QUERY", "VALUE", "LiveCurve",
-    "attention_heatmap", "in_notebook", "plot_groups", "show", "smooth", "use_course_style",
+    "attention_heatmap", "in_notebook", "plot_groups", "plot_runs", "show", "smooth", "use_course_style",
 ]
 
 LINES = (INK, GOOD, BAD, TEAL, "#8A6100", MUTED)        # not the colours of query, key and value
@@ -115,4 +115,34 @@ def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel:
         end[0] = end[0] if i == 0 else max(end[0], ends[i - 1][0] + 0.07 * span)
         axes.annotate(end[1], (1, end[0]), xytext=(8, 0), textcoords="offset points", va="center", color=end[2],
                       xycoords=("axes fraction", "data"), fontweight="bold")
+    return figure
+
+
+def plot_runs(results: Mapping[str, Mapping[int, Sequence[float]]], xlabel: str, ylabel: str,
+              colours: Sequence[str] = LINES, guessing: float | None = None) -> Figure:
+    """One line a method over a logarithmic number: the mean of its runs, a band from the lowest to the highest.
+
+    Args:
+        results: ``{method: {number: [value of each run]}}``; each line is named at its right end.
+        xlabel, ylabel: the words on the axes, with units.
+        colours: one for each method.
+        guessing: where a dotted line is drawn.
+    """
+    figure, axes = plt.subplots(figsize=(11, 5.4))
+    numbers, ends = sorted({n for runs in results.values() for n in runs}), []
+    for (name, runs), colour, marker in zip(results.items(), colours, MARKERS * 9, strict=False):
+        values = np.array([*runs.values()])                                     # (numbers, runs)
+        axes.plot([*runs], values.mean(axis=1), marker=marker, color=colour)
+        axes.fill_between([*runs], values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15, linewidth=0)
+        ends.append([float(values[-1].mean()), [*runs][-1], name, colour])
+    axes.set(xscale="log", xlabel=xlabel, ylabel=ylabel, xlim=(0.9 * numbers[0], 3.2 * numbers[-1]))
+    apart, last = 0.06 * (axes.get_ylim()[1] - axes.get_ylim()[0]), {}
+    for height, at, name, colour in sorted(ends):                  # push labels apart where lines end together
+        last[at] = height = max(height, last.get(at, -np.inf) + apart)
+        axes.annotate(name, (at, height), xytext=(12, 0), textcoords="offset points", va="center", color=colour,
+                      fontweight="bold", fontsize=17)
+    axes.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    axes.minorticks_off()
+    if guessing is not None:
+        axes.axhline(guessing, color=MUTED, linestyle=":")
     return figure

@@ -197,10 +197,10 @@ class Seq2Seq(nn.Module):
         state = torch.tanh(self.bridge(summary))                                          # (B, d_model)
         return memory, (state, torch.zeros_like(state)) if self.cell == "lstm" else state
 
-    def decode(self, target: Tensor, state, memory: Memory):
-        """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the weights, the last state."""
+    def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
+        """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
-        return self.output(self.dropout(outputs)), weights, state
+        return self.output(self.dropout(outputs)), weights if need_weights else None, state
 
     def reorder(self, kept, index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
@@ -212,5 +212,4 @@ class Seq2Seq(nn.Module):
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""
         memory, state = self.encode(source)
-        logits, weights, _ = self.decode(target, state, memory)
-        return logits, weights if need_weights else None
+        return self.decode(target, state, memory, need_weights)[:2]

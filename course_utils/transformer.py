@@ -32,7 +32,7 @@ class Config:
     dropout: float = 0.0
     """On the attention weights, on what each sublayer adds, and on the embeddings."""
     pre_norm: bool = True
-    """LayerNorm before each sublayer (Xiong et al. 2020); ``False``: after each sum, as in the paper."""
+    """LayerNorm before each sublayer (GPT-2; Xiong et al. 2020 compare); ``False``: after each sum, as in the paper."""
     max_len: int = 512
     """Longest sequence, in tokens."""
     activation: type[nn.Module] = nn.ReLU

@@ -60,7 +60,7 @@ TOOLS = {
         const place = { clientX: box.left + box.width * k / 10, clientY: box.top + box.height * k / 12 };
         board.dispatchEvent(new MouseEvent("mousemove", { ...place, bubbles: true }));
       }""", """(k) => document.querySelectorAll("h4")[k].dispatchEvent(new MouseEvent("click", { bubbles: true }))"""),
-}  # fmt: skip
+}
 
 # performance.now() counts from the moment at which the page was asked for
 NOTE_FIRST_PAINT = """
@@ -89,7 +89,7 @@ def measure(browser, file: Path, painted: str, hover: str, head: str, cdn: Path 
     context = browser.new_context(viewport={"width": 1280, "height": 720})
     if cdn:
         context.route("https://cdnjs.cloudflare.com/**", lambda route: route.fulfill(
-            path=cdn / route.request.url.rsplit("/")[-1], content_type="text/javascript"))  # fmt: skip
+            path=cdn / route.request.url.rsplit("/")[-1], content_type="text/javascript"))
     page = context.new_page()
     page.set_default_timeout(PATIENCE * 1000)
     page.add_init_script(NOTE_FIRST_PAINT % painted)

@@ -1,8 +1,9 @@
 """Lesson 03's question, "what was the first word?", with rivals at their best: who learns it from which distances?
 
-``python experiments/first_word.py`` trains self-attention, a tanh RNN and LSTMs with more and less open forget gates on
-distances of 1 to 100, 300 steps each, and writes ``first_word.json``. Every network has the same learning
-rates to choose from, on sentences of its own and at the first seed; the other seeds run at the rate chosen.
+``python experiments/first_word.py`` trains self-attention, a tanh RNN, and LSTMs and GRUs with more and less open
+gates on distances of 1 to 100, 300 steps each, and writes ``first_word.json``; ``--farthest`` changes the distances.
+Every network has the same learning rates to choose from, on sentences of its own and at the first seed; the other seeds
+run at the rate chosen.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from course_utils.training import fit
 
 RATES = (1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2)
 STEPS, BATCH, WORDS, D = 300, 64, 8, 64
-FARTHEST = 100
+FARTHEST = 100,
 
 
 def lstm(open_gate: float) -> nn.LSTM:
@@ -31,9 +32,18 @@ def lstm(open_gate: float) -> nn.LSTM:
     return cell
 
 
+def gru(open_gate: float) -> nn.GRU:
+    """One layer; ``open_gate`` is added to the bias of its update gates, which keep the old state."""
+    cell = nn.GRU(D, D, batch_first=True)
+    with torch.no_grad():
+        cell.bias_ih_l0[D:2 * D] += open_gate
+    return cell
+
+
 BODIES = {"attention": lambda: attention.MultiHeadAttention(D, 4),
           "LSTM": lambda: lstm(0.0), "LSTM, gates +1": lambda: lstm(1.0), "LSTM, gates +2": lambda: lstm(2.0),
-          "LSTM, gates +4": lambda: lstm(4.0), "tanh RNN": lambda: nn.RNN(D, D, batch_first=True)}
+          "LSTM, gates +4": lambda: lstm(4.0), "GRU": lambda: gru(0.0), "GRU, gates +2": lambda: gru(2.0),
+          "GRU, gates +4": lambda: gru(4.0), "tanh RNN": lambda: nn.RNN(D, D, batch_first=True)}
 
 
 class FirstWord(nn.Module):
@@ -68,11 +78,11 @@ def recall(model: nn.Module, x: Tensor) -> float:
         return float((model(x).argmax(dim=-1) == x[:, 0]).float().mean())
 
 
-def train(name: str, rate: float, seed: int, steps: int) -> tuple[FirstWord, float]:
+def train(name: str, rate: float, seed: int, steps: int, farthest: int) -> tuple[FirstWord, float]:
     """A trained network and the seconds of processor time it took."""
     setup(seed)
     generator = torch.Generator().manual_seed(seed)
-    distances = torch.randint(1, FARTHEST + 1, (steps,), generator=generator).tolist()
+    distances = torch.randint(1, farthest + 1, (steps,), generator=generator).tolist()
     batches = [torch.randint(WORDS, (BATCH, n + 1), generator=generator) for n in distances]
     torch.manual_seed(seed)
     model = FirstWord(name)
@@ -81,18 +91,19 @@ def train(name: str, rate: float, seed: int, steps: int) -> tuple[FirstWord, flo
     return model, time.process_time() - started
 
 
-def measure(name: str, seeds: list[int], steps: int) -> dict:
+def measure(name: str, seeds: list[int], steps: int, farthest: int) -> dict:
     """The rate chosen, and accuracy by distance at every seed."""
-    tests = {distance: sentences(500, distance, distance) for distance in (1, 10, FARTHEST // 2, FARTHEST)}
+    distances = sorted({1, 10, farthest // 2, farthest})
+    tests = {distance: sentences(500, distance, distance) for distance in distances if distance <= farthest}
     held_out = [sentences(200, distance, 10_000 + distance) for distance in tests]
     search, first = {}, {}
     for rate in RATES:
-        first[rate], _ = train(name, rate, seeds[0], steps)
+        first[rate], _ = train(name, rate, seeds[0], steps, farthest)
         search[rate] = round(sum(recall(first[rate], x) for x in held_out) / len(held_out), 3)
     rate = max(search, key=search.get)
     found, seconds = [first[rate]], []
     for seed in seeds[1:]:
-        model, taken = train(name, rate, seed, steps)
+        model, taken = train(name, rate, seed, steps, farthest)
         found.append(model)
         seconds.append(taken)
     return {"search": {str(tried): mean for tried, mean in search.items()}, "rate": rate,
@@ -105,14 +116,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Who learns to recall the first word from which distances?")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 to 4)")
     parser.add_argument("--steps", type=int, default=STEPS, help="updates (default: %(default)s)")
+    parser.add_argument("--farthest", type=int, nargs="+", default=list(FARTHEST),
+                        help="longest distance trained on (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
     options = parser.parse_args(arguments)
-    command = f"python experiments/first_word.py --seeds {' '.join(map(str, options.seeds))} --steps {options.steps}"
-    rows: dict[str, dict] = {}
-    for name in BODIES:
-        rows[name] = measure(name, options.seeds, options.steps)
-        store(options.out, command, options.seeds, {"steps": options.steps, "trained_to": {str(FARTHEST): rows}})
-        print(name, rows[name], flush=True)
+    command = (f"python experiments/first_word.py --seeds {' '.join(map(str, options.seeds))} --steps {options.steps} "
+               f"--farthest {' '.join(map(str, options.farthest))}")
+    found: dict[str, dict] = {}
+    for farthest in options.farthest:
+        rows = found[str(farthest)] = {}
+        for name in BODIES:
+            rows[name] = measure(name, options.seeds, options.steps, farthest)
+            store(options.out, command, options.seeds, {"steps": options.steps, "trained_to": found})
+            print(farthest, name, rows[name], flush=True)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,7 @@ def attended(model: Seq2Seq, sources: Sequence, hypotheses: Sequence, references
     records = attention_records(model, list(zip(sources, hypotheses, strict=True)), *vocabs)
     for crossed, shared, i in candidates(sources, hypotheses, references, records)[:20]:
         print(f"{i:4}: {crossed} inversions, {shared} words share a source word: {' '.join(hypotheses[i])}")
-    return [{"rows": records[i].rows, "columns": records[i].columns,
-             "weights": [[round(weight, 4) for weight in row] for row in records[i].weights.tolist()]} for i in SHOWN]
+    return [records[i].to_json() for i in SHOWN]
 
 
 def main(arguments: list[str] | None = None) -> None:

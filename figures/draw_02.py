@@ -28,6 +28,13 @@ ALT = {
         "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
         "makes the new state s of step t from the old state, the previous word and the context, and the word "
         "“accord” is written.",
+    "02_table":
+        "Attention for a whole sentence as a table. Left, three queries stand below each other, the decoder's "
+        "states before “l'”, “accord” and “sur”; above, five keys side by side, the encoder's states at “the”, "
+        "“agreement”, “on”, “it” and at padding. Each query meets each key: a table of scores with three rows and five "
+        "columns. Middle, the column of the padding is masked and the softmax of each row turns scores into "
+        "weights; a row sums to one and the padding gets none. Right, each row of weights times the column of "
+        "values, the encoder's states again, gives one context per row.",
     "02_scores":
         "Six score functions, drawn as circuits from query q and key k to score e. Additive (Bahdanau et al. "
         "2015): v dot tanh(W_q q + W_k k), 2d² + d weights (biases not counted). Dot (Luong et al. 2015): q "
@@ -36,12 +43,13 @@ ALT = {
         "connected. Cosine (Graves et al. 2014): the dot product divided by both lengths, times a sharpness "
         "g, 1 weight. Scaled dot (Vaswani et al. 2017): q dot k divided by the square root of d, no weights.",
     "02_gradient_paths":
-        "How far the gradient travels from the last target word to the first source word. Three networks with "
-        "six source and six target states, the way back drawn thick. If the vector is only the decoder's "
-        "first state, the way leads through every decoder state and every encoder state: S + T + 1 steps. If "
-        "the decoder reads the vector at every step, it skips the decoder but not the encoder: S + 2 steps. "
-        "With attention it leads from the last decoder state to its context and straight to the first encoder "
-        "state: 3 steps at any length. For 13 source and 14 target tokens these are 28, 15 and 3 steps.",
+        "How far the gradient travels from the last target word's loss to the first source word. Three "
+        "networks with six source and six target states, the way back drawn thick. If the vector is only the "
+        "decoder's first state, the way leads through every decoder state and every encoder state: S + T + 2 "
+        "steps. If the decoder reads the vector at every step, it skips the decoder but not the encoder: S + 3 "
+        "steps. With attention the output layer reads the context: the way leads from the loss to the context, "
+        "to the first encoder state, to the first word, 3 steps at any length. For 13 source and 14 target "
+        "tokens these are 29, 16 and 3 steps.",
     "02_gnmt":
         "Google's translation system GNMT of 2016. Left, an encoder of eight LSTM layers: the first reads in "
         "both directions, the others from left to right. Right, a decoder of eight LSTM layers under a "
@@ -193,6 +201,54 @@ def attention_step():
     return axes
 
 
+def table():
+    axes = card(420)
+    english, french = ("the", "agreement", "on", "it", "padding"), ("l'", "accord", "sur")
+    scores = ((3, 1, 0, 0, 0), (1, 3, 0, 0, 0), (0, 1, 3, 0, 0))
+    side, tops = 52, (150, 202, 254)
+    for (left, right), number, title in (((14, 430), 1, "score: every query, every key"),
+                                         ((436, 692), 2, "mask, softmax by row"),
+                                         ((698, 946), 3, "weighted sums")):
+        box(axes, (left + right) / 2, 190, right - left, 352, fill=BAND, edge="none", corner=10)
+        step(axes, (left + right) / 2, 38, number, title)
+    first, second = 158, 450
+    for j, name in enumerate(english):
+        x, pad = first + side * (j + 0.5), name == "padding"
+        box(axes, x, 114, 40, 34, MUTED if pad else KEY, "" if pad else f"$h_{j + 1}$", 20, dashed=pad)
+        text(axes, x, 84 - 20 * (j % 2), name, 15, MUTED)
+    text(axes, 84, 82, "queries", 16, QUERY, "bold")
+    for i, (top, name) in enumerate(zip(tops, french, strict=True)):
+        y = top + side / 2
+        text(axes, 22, y, name, 15, MUTED, align="left")
+        box(axes, 108, y, 48, 38, QUERY, f"$s_{i}$", 22)
+        arrow(axes, (133, y), (first - 3, y), QUERY)
+        exponents = [2.718 ** score for score in scores[i][:4]]
+        for left, values in ((first, scores[i]), (second, [*(e / sum(exponents) for e in exponents), 0.0])):
+            for j, value in enumerate(values):
+                width = side if left == first else 34
+                x = left + width * (j + 0.5)
+                masked = left == second and j == 4
+                box(axes, x, y, width, side, fill=PAPER if left == first or masked else tint(INK, 0.6 * value),
+                    edge=RULE, corner=1, line=1.2)
+                label = f"{value}" if left == first else "0" if masked else f".{round(100 * value):02d}"
+                text(axes, x, y, label, 17 if left == first else 15, MUTED if masked else INK)
+        text(axes, 652, y, "sum 1", 15, MUTED)
+        box(axes, 896, y, 48, 38, VALUE, f"$c_{i + 1}$", 22)
+    arrow(axes, (first + 5 * side + 4, 228), (second - 4, 228))
+    arrow(axes, (second + 4.5 * 34, 112), (second + 4.5 * 34, 146))
+    text(axes, second + 4 * 34, 96, "padding: score −∞", 15, MUTED)
+    text(axes, 746, 228, "weights ×", 17)
+    text(axes, 856, 228, "=", 20)
+    for j in range(4):
+        box(axes, 814, 150 + 39 * j + 19.5, 44, 34, VALUE, f"$h_{j + 1}$", 20)
+    text(axes, 816, 128, "values", 16, VALUE, "bold")
+    text(axes, 896, 128, "contexts", 16, VALUE, "bold")
+    for x, shape in ((first + 2.5 * side, "$T_q$ × $T_k$"), (second + 2.5 * 34, "$T_q$ × $T_k$"), (896, "$T_q$ × d")):
+        text(axes, x, 334, shape, 20)
+    text(axes, 480, 392, "One row per word to write, one column per word to read. No loop is needed.", 16, MUTED)
+    return axes
+
+
 def _panel(axes, column, row, name, source, formula, weights, reads_key=True):
     """One score function's panel without its circuit; returns the panel's left, and the heights of q, middle, k."""
     left, top = 16 + column * 314, 14 + row * 233
@@ -285,9 +341,10 @@ def scores():
 
 def gradient_paths():
     axes = card(420)
-    encoder, decoder, vector = [52 + 54 * i for i in range(6)], [448 + 54 * i for i in range(6)], 385
-    rows = (("One vector, read once", "", "28 steps", "$S + T + 1$", BAD),
-            ("One vector, read at every step", "Cho et al. 2014", "15 steps", "$S + 2$", INK),
+    word, vector = 36, 392
+    encoder, decoder = [92 + 49 * i for i in range(6)], [452 + 54 * i for i in range(6)]
+    rows = (("One vector, read once", "", "29 steps", "$S + T + 2$", BAD),
+            ("One vector, read at every step", "Cho et al. 2014", "16 steps", "$S + 3$", INK),
             ("Attention", "Bahdanau et al. 2015", "3 steps", "at any length", GOOD))
     for row, (name, source, steps, rule, color) in enumerate(rows):
         top = 10 + 126 * row
@@ -297,21 +354,24 @@ def gradient_paths():
         y, bus = top + 92, top + 54
         way = [(decoder[5] + 44, y), (decoder[5], y)]
         if row == 0:
-            way += [(x, y) for x in [*reversed(decoder[:5]), vector, *reversed(encoder)]]
+            way += [(x, y) for x in [*reversed(decoder[:5]), vector, *reversed(encoder), word]]
             hops = list(zip(way[:-1], way[1:], strict=True))
             text(axes, 583, bus + 4, "the gradient's way back", 15)
         elif row == 1:
-            way += [(x, y) for x in [vector, *reversed(encoder)]]
+            way += [(x, y) for x in [vector, *reversed(encoder), word]]
             hops = [(way[0], way[1]), *zip(way[2:-1], way[3:], strict=True)]
             path(axes, (decoder[0], bus), (decoder[0], y - 14), color=RULE, line=1.4)
             for x in decoder[1:5]:
                 path(axes, (x, bus), (x, y - 14), color=RULE, line=1.4)
             path(axes, (decoder[5], y - 15), (decoder[5], bus), (vector, bus), (vector, y - 15), line=2.8)
         else:
-            hops = [(way[0], way[1])]
+            hops = [((encoder[0], y), (word, y))]
             for x in encoder[1:]:
                 path(axes, (x, y - 14), (x, bus), color=RULE, line=1.4, head=False)
-            path(axes, (decoder[5], y - 15), (decoder[5], bus), (encoder[0], bus), (encoder[0], y - 15), line=2.8)
+            path(axes, (decoder[5] + 62, y - 12), (decoder[5] + 62, bus), (encoder[0], bus), (encoder[0], y - 15),
+                 line=2.8)
+            arrow(axes, (decoder[5], bus), (decoder[5], y - 14), RULE, 1.4)
+            arrow(axes, (decoder[5] + 15, y), (decoder[5] + 42, y), RULE, 1.4)
             box(axes, decoder[5], bus - 4, 40, 30, VALUE, "$c_T$", 20)
             text(axes, 440, bus - 14, "scaled by the attention weight", 15)
         chain = [*encoder, *([] if row == 2 else [vector]), *([] if row == 1 else decoder)]
@@ -325,6 +385,7 @@ def gradient_paths():
             arrow(axes, (right - 15, y), (left + 15, y), line=2.8)
         for i, x in enumerate(encoder):
             box(axes, x, y, 29, 29, KEY, {0: "$h_1$", 5: "$h_S$"}.get(i, ""), 20, line=1.4)
+        box(axes, word, y, 29, 29, INK, "$x_1$", 20, fill=PAPER, line=1.4)
         for i, x in enumerate(decoder):
             box(axes, x, y, 29, 29, QUERY, {0: "$s_1$", 5: "$s_T$"}.get(i, ""), 20, line=1.4)
         if row < 2:
@@ -332,8 +393,8 @@ def gradient_paths():
         text(axes, decoder[5] + 62, y, "loss", 16, INK, "bold")
         text(axes, 876, top + 50, steps, 22, color, "bold")
         text(axes, 876, top + 82, rule, 21 if rule[0] == "$" else 16, color)
-    text(axes, 480, 402, "Counted for S = 13, T = 14 and an encoder that reads one way; if it reads both ways, the "
-         "middle word is farthest.", 15, MUTED)
+    text(axes, 480, 402, "Counted from the loss to the first word, for S = 13, T = 14 and an encoder that reads one "
+         "way.", 15, MUTED)
     return axes
 
 

@@ -8,12 +8,12 @@ from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid
 
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
-SOURCE = ("je", "suis", "là", ".", "<pad>")
-TARGET = ("<bos>", "I", "am", "here")
+SOURCE = ("I", "am", "here", ".", "<pad>")
+TARGET = ("<bos>", "je", "suis", "là")
 BATCH = (("the", "cat", "sat", "<pad>"), ("a", "dog", "was", "tired"), ("it", "rained", "<pad>", "<pad>"))
 FEATURES = 8
 """d_model of the block of numbers that is normed."""
-WRITTEN = ("I", "am", "a", "student")
+WRITTEN = ("je", "suis", "là", ".")
 WORDS = ("a", "am", "I", "thanks", "student", "<eos>")
 """The lecture's vocabulary."""
 LABEL = WORDS.index("student")
@@ -27,34 +27,37 @@ AHEAD = log(max(SMOOTHED) / min(SMOOTHED))
 """How far the label's score is above the others when it is reached."""
 
 PARTS = {
-    "source_embed": (1, 258, 420, 250, 34, "embedding + position"),
-    "target_embed": (1, 640, 420, 250, 34, "embedding + position"),
-    "encoder_attention": (2, 120, 346, 176, 36, "self-attention"),
-    "encoder_norm_1": (3, 258, 318, 92, 26, "norm"),
-    "encoder_feed_forward": (4, 120, 250, 176, 36, "feed-forward"),
-    "encoder_norm_2": (3, 258, 222, 92, 26, "norm"),
-    "masked_attention": (5, 818, 346, 224, 36, "masked self-attention"),
-    "decoder_norm_1": (3, 640, 318, 92, 26, "norm"),
-    "cross_attention": (6, 484, 250, 180, 36, "cross-attention"),
-    "decoder_norm_2": (3, 640, 222, 92, 26, "norm"),
-    "decoder_feed_forward": (4, 818, 154, 224, 36, "feed-forward"),
-    "decoder_norm_3": (3, 640, 126, 92, 26, "norm"),
-    "softmax": (7, 640, 73, 190, 32, "linear + softmax"),
-    "next_word": (8, 640, 24, 190, 30, "next word: here"),
+    "source_embed": (1, 72, 172, 112, 46, "embedding", "+ position"),
+    "encoder_norm_1": (3, 196, 98, 60, 30, "norm"),
+    "encoder_attention": (2, 298, 98, 116, 46, "self-attention", "q k v"),
+    "encoder_norm_2": (3, 404, 98, 60, 30, "norm"),
+    "encoder_feed_forward": (4, 506, 98, 116, 46, "feed-forward"),
+    "encoder_norm": (3, 612, 172, 60, 30, "norm"),
+    "target_embed": (1, 72, 400, 112, 46, "embedding", "+ position"),
+    "decoder_norm_1": (3, 196, 326, 60, 30, "norm"),
+    "masked_attention": (5, 298, 326, 116, 64, "masked self-", "attention", "q k v"),
+    "decoder_norm_2": (3, 404, 326, 60, 30, "norm"),
+    "cross_attention": (6, 506, 326, 116, 64, "cross-", "attention", "q k v"),
+    "decoder_norm_3": (3, 612, 326, 60, 30, "norm"),
+    "decoder_feed_forward": (4, 714, 326, 116, 46, "feed-forward"),
+    "decoder_norm": (3, 820, 400, 60, 30, "norm"),
+    "softmax": (7, 902, 400, 80, 46, "linear", "softmax"),
+    "next_word": (8, 902, 326, 80, 40, "là"),
 }
-"""The map's parts: number, centre, size, label."""
+"""The map's parts: number, centre, size, label, second line."""
 
 ALT = {
     "04_map":
-        "The Transformer as a map with eight numbered parts. Left, the encoder, from bottom to top: the words “je suis "
-        "là .” go through embedding plus position (1) onto a straight line, the residual path. Beside it stand "
-        "self-attention (2), whose query, key and value all come from this line, and the feed-forward network (4); "
-        "each result is added to the line at a plus sign, and a norm (3) stands on the line after it, as in the paper. "
-        "This layer is there N times; the top is the memory, (B, T_k, d_model). Right, the decoder: “<bos> I am” goes "
-        "through embedding plus position (1), masked self-attention (5), cross-attention (6) and feed-forward (4), "
-        "each with its plus and norm (3), again N times. The cross-attention takes its query from the decoder and its "
-        "keys and values from the memory, in all N layers. Linear and softmax (7) give (B, T_q, vocabulary); the next "
-        "word (8), “here”, goes back in below.",
+        "The Transformer of this lesson as a map with eight numbered parts, read from left to right. Above, the "
+        "encoder: “I am here .” goes through embedding plus position (1) onto a straight line, the residual path. "
+        "Twice a branch leaves the line, passes a norm (3), then self-attention (2) with query, key and value, or "
+        "the feed-forward network (4), and is added to the line at a plus sign. This layer stands there N times; "
+        "after a last norm comes the memory, (B, T_k, d_model). Below, the decoder: “<bos> je suis” goes through "
+        "embedding plus position (1) onto its own line, with three such branches: masked self-attention (5), "
+        "cross-attention (6) and feed-forward (4), again N times. Cross-attention takes its query from the decoder, "
+        "keys and values from the memory. A last norm, then linear and softmax (7), give the next word (8), “là”, "
+        "which goes back in. A small inset shows the paper's order: there the norm stands on the line, after each "
+        "sum.",
     "04_encoder_layer":
         "An encoder layer with the LayerNorm in two places. Both have a thick residual path from bottom to top; "
         "self-attention and feed-forward read from it to the side, and their results are added to it. Left, post-LN, "
@@ -74,18 +77,18 @@ ALT = {
     "04_three_attentions":
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
         "the mask, a row a query and a column a key, where a check mark means the query may attend to the key. Encoder "
-        "self-attention: the encoder asks the encoder; five by five for “je suis là .” and a pad, all columns but that "
+        "self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns but that "
         "of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the decoder "
-        "asks the decoder; four by four for “<bos> I am here”, the lower triangle with the diagonal; weights (B, "
+        "asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal; weights (B, "
         "n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five columns, "
         "all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
     "04_cache":
-        "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the "
-        "next comes out: <bos> gives I, I gives am, am gives a, a gives student. Above, without a cache: at step t "
-        "queries, keys and values of all t words are computed anew, and a whole triangle of scores; 1 + 2 + 3 + 4 = 10 "
-        "words go through the layers. Below, with a cache: at step t one query, one key and one value are computed, "
-        "drawn filled; the keys and values of the words before are read from the cache, drawn hatched, and only the "
-        "last row of scores is computed; 1 + 1 + 1 + 1 = 4 words go through the layers.",
+        "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
+        " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
+        "cache: at step t queries, keys and values of all t words are computed anew, and a whole triangle of scores;"
+        " 1 + 2 + 3 + 4 = 10 words go through the layers. Below, with a cache: at step t one query, one key and one "
+        "value are computed, drawn filled; the keys and values of the words before are read from the cache, drawn "
+        "hatched, and only the last row of scores is computed; 1 + 1 + 1 + 1 = 4 words go through the layers.",
     "04_smoothing":
         f"One-hot and smoothed targets as bars over six words: {', '.join(WORDS)}. The target is {WORDS[LABEL]}. Left, "
         "one-hot: the target has 1, the others 0. The lowest loss is 0, but only if the target's score is infinitely "
@@ -101,72 +104,77 @@ ALT = {
 
 
 def _part(axes, name):
-    """A numbered part of the map."""
-    number, x, y, width, height, label = PARTS[name]
-    left = x - (text_width(label, 16) + 29) / 2
-    box(axes, x, y, width, height, fill=PAPER)
-    disc(axes, left + 11, y, str(number), radius=11, size=15, fill=INK, text_color=PAPER, weight="bold")
-    text(axes, left + 29, y, label, 16, align="left")
+    """A numbered part of the map; the letters q, k and v have their colours."""
+    number, x, y, width, height, *lines = PARTS[name]
+    small = height < 40
+    box(axes, x, y, width, height, fill=PAPER, color=MUTED if small else INK)
+    for line, words in enumerate(lines):
+        row = y + 9.5 * (2 * line - len(lines) + 1)
+        if words == "q k v":
+            for letter, color, at in zip("qkv", (QUERY, KEY, VALUE), (-22, 0, 22), strict=True):
+                text(axes, x + at, row, letter, 16, color, "bold")
+        else:
+            text(axes, x, row, words, 15, "#4B5563" if small else INK)
+    disc(axes, x - width / 2 + 2, y - height / 2 - 1, str(number), radius=10, size=14, fill=INK, text_color=PAPER,
+         weight="bold")
 
 
-def _around(axes, name, stream, reads):
-    """The way through a part beside the stream: what it reads below, what it adds to the stream.
-
-    ``reads``: for each arrow into the part its distance from the middle, its letter and its colour.
-    """
-    _, x, y, width, height, _ = PARTS[name]
-    side, begin = 1 if x > stream else -1, y + 40
-    far = max(reads, key=lambda read: side * read[0])[0]
-    path(axes, (stream, begin), (x + far, begin), color=reads[0][2] if len(reads) == 1 else INK, head=False)
-    for at, letter, color in reads:
-        arrow(axes, (x + at, begin + 0.9), (x + at, y + height / 2), color)
-        if letter:
-            text(axes, x + at + 8, begin - 11, letter, 15, color, "bold", "left")
-    arrow(axes, (x - side * width / 2, y), (stream + side * 12, y))
-    disc(axes, stream, y, "+", GOOD, radius=11, size=18)
+def _branch(axes, norm, part, stream):
+    """What leaves the stream, passes a norm and a part, and is added to the stream at a plus."""
+    (_, x, y, width, *_), (_, to, _, wide, high, *_) = PARTS[norm], PARTS[part]
+    path(axes, (x - width / 2 - 16, stream), (x - width / 2 - 16, y), (x - width / 2, y))
+    color = QUERY if part == "cross_attention" else INK
+    arrow(axes, (x + width / 2 + 1, y), (to - wide / 2, y), color)
+    arrow(axes, (to, y + high / 2), (to, stream - 13))
+    disc(axes, to, stream, "+", GOOD, radius=13, size=20)
 
 
 def map():
     axes = card(480)
-    encoder, decoder = PARTS["source_embed"][1], PARTS["target_embed"][1]
-    box(axes, 174, 285, 312, 226, fill=BAND, edge="none", corner=10)
-    box(axes, 655, 252, 562, 292, fill=BAND, edge="none", corner=10)
-    text(axes, 34, 192, "encoder layer,", 17, INK, "bold", "left")
-    text(axes, 34, 214, "N times", 17, INK, "bold", "left")
-    text(axes, 388, 128, "decoder layer,", 17, INK, "bold", "left")
-    text(axes, 388, 150, "N times", 17, INK, "bold", "left")
-    text(axes, 24, 30, "The Transformer", 20, INK, "bold", "left")
-    text(axes, 24, 56, "same number: same kind of part", 15, MUTED, align="left")
-
-    for stream, ends in ((encoder, (305, 209, 147)), (decoder, (305, 209, 113, 90))):
-        for begin, end in pairwise((403, *ends)):
-            arrow(axes, (stream, begin), (stream, end), GOOD, 3)
-    text(axes, decoder + 18, 250, "residual path", 15, GOOD, "bold", "left")
-    box(axes, encoder, 132, 110, 30, fill=PAPER, label="memory")
-    text(axes, encoder - 66, 132, "(B, T_k, d_model)", 15, MUTED, align="right")
-    path(axes, (encoder + 55, 126), (360, 126), (360, 244), (394, 244), color=KEY)
-    path(axes, (encoder + 55, 138), (348, 138), (348, 256), (394, 256), color=VALUE)
-    text(axes, 360, 111, "keys", 15, KEY, "bold", "right")
-    text(axes, 342, 160, "values", 15, VALUE, "bold", "right")
-    all_three = ((-50, "q", QUERY), (0, "k", KEY), (50, "v", VALUE))
-    for name, stream, reads in (("encoder_attention", encoder, all_three),
-                                ("encoder_feed_forward", encoder, ((0, "", INK),)),
-                                ("masked_attention", decoder, all_three),
-                                ("cross_attention", decoder, ((50, "q", QUERY),)),
-                                ("decoder_feed_forward", decoder, ((0, "", INK),))):
-        _around(axes, name, stream, reads)
+    upper, lower = PARTS["source_embed"][2], PARTS["target_embed"][2]
+    for left, right, stream, name in ((142, 574, upper, "encoder layer, N times"),
+                                      (142, 782, lower, "decoder layer, N times")):
+        box(axes, (left + right) / 2, stream - 56, right - left, 176, fill=BAND, edge="none", corner=10)
+        text(axes, left + 12, stream - 131, name, 15, INK, "bold", "left")
+    for stream, ends in ((upper, (285, 493, 582, 656)), (lower, (285, 493, 701, 790, 862))):
+        for begin, end in pairwise((128, *ends)):
+            arrow(axes, (begin, stream), (end, stream), GOOD, 3)
+    text(axes, 330, upper + 17, "residual path", 15, GOOD, "bold", "left")
+    _branch(axes, "encoder_norm_1", "encoder_attention", upper)
+    _branch(axes, "encoder_norm_2", "encoder_feed_forward", upper)
+    for norm, part in (("decoder_norm_1", "masked_attention"), ("decoder_norm_2", "cross_attention"),
+                       ("decoder_norm_3", "decoder_feed_forward")):
+        _branch(axes, norm, part, lower)
+    box(axes, 712, upper, 100, 36, fill=INK, label="memory", size=16, text_color=PAPER, weight="bold")
+    text(axes, 712, upper + 32, "(B, T_k, d_model)", 15, MUTED)
+    path(axes, (700, upper + 44), (700, 228), (506, 228), (506, 294), color=KEY)
+    path(axes, (724, upper + 44), (724, 240), (530, 240), (530, 294), color=VALUE)
+    text(axes, 740, 236, "k and v, for all N layers", 15, INK, align="left")
     for name in PARTS:
         _part(axes, name)
-    arrow(axes, (decoder, 57), (decoder, 40))
-    text(axes, decoder - 106, 73, "(B, T_q, vocabulary)", 15, MUTED, align="right")
-    dashes(axes, (decoder + 95, 24), (950, 24), (950, 461), (706, 461), color=INK)
-    text(axes, 842, 42, "goes back in", 15)
-    text(axes, 394, 284, "to all N layers", 15, MUTED, align="left")
-    for x, words, shape in ((encoder, SOURCE[:4], "(B, T_k)"), (decoder, TARGET[:3], "(B, T_q)")):
-        arrow(axes, (x, 452), (x, 438))
-        text(axes, x, 462, " ".join(words), 16)
-        text(axes, x - 90, 462, shape, 15, MUTED, align="right")
+    arrow(axes, (902, 376), (902, 347))
+    dashes(axes, (943, 326), (952, 326), (952, 462), (138, 462), color=INK)
+    text(axes, 640, 446, "the next word goes back in", 15)
+    for stream, words, shape in ((upper, SOURCE[:4], "(B, T_k)"), (lower, TARGET[:3], "(B, T_q)")):
+        arrow(axes, (72, stream + 48), (72, stream + 24))
+        text(axes, 72, stream + 60, " ".join(words), 15, INK, "bold")
+        text(axes, 72, stream - 38, shape, 15, MUTED)
+    _paper_order(axes, 800, 100)
     return axes
+
+
+def _paper_order(axes, left, stream):
+    """Small: the norm on the path, after the sum."""
+    box(axes, left + 66, stream - 18, 164, 138, fill=PAPER, edge=RULE, corner=8, line=1.2, dashed=True)
+    text(axes, left + 66, stream - 70, "the paper's order:", 15, INK, "bold")
+    text(axes, left + 66, stream - 52, "norm on the path", 15, BAD, "bold")
+    for begin, end in ((left - 8, left + 45), (left + 67, left + 84), (left + 128, left + 142)):
+        arrow(axes, (begin, stream + 26), (end, stream + 26), GOOD, 2)
+    path(axes, (left, stream + 26), (left, stream - 14), (left + 36, stream - 14))
+    box(axes, left + 56, stream - 14, 40, 26, fill=PAPER, label="F", size=15)
+    arrow(axes, (left + 56, stream), (left + 56, stream + 14))
+    disc(axes, left + 56, stream + 26, "+", GOOD, radius=10, size=16)
+    box(axes, left + 106, stream + 26, 44, 26, BAD, "norm", 14, fill=PAPER)
 
 
 def encoder_layer():

@@ -22,13 +22,13 @@ CUT = ("un", "watch", "able")
 ALT = {
     "05_directions":
         "What the vector of “bank” in “the bank of the river” can see, in four models. Above, the network, with the "
-        "ways to bank; below, a mask of five by five, a row a word whose vector is made and a column a word that it "
-        "may see. word2vec, 2013: a table, one vector a word; only the diagonal is filled. ELMo, 2018: one LSTM reads "
-        "from left to right, another from right to left, and neither reads the other; their two states for bank are "
-        "joined (one layer of each is drawn); the mask has two halves, arrows to the right in the lower triangle and "
-        "arrows to the left in the upper one, both on the diagonal. GPT, 2018: a Transformer with a causal mask; bank "
-        "sees “the” and itself, the lower triangle is filled. BERT, 2018: a Transformer with a full mask; bank sees "
-        "all five words in every layer, all 25 cells are filled.",
+        "paths to bank; below, a mask of five by five, one row per word whose vector is made, one column per word "
+        "that it may see. word2vec, 2013: a table, one vector per word; only the diagonal is filled. ELMo, 2018: one "
+        "LSTM reads from left to right, another from right to left, and neither reads the other; their two states for"
+        " bank are concatenated, in each layer (one of each is drawn); the mask has two halves, arrows to the right "
+        "in the lower triangle and arrows to the left in the upper one, both on the diagonal. GPT, 2018: a "
+        "Transformer with a causal mask; bank sees “the” and itself, the lower triangle is filled. BERT, 2018: a "
+        "Transformer with a full mask; bank sees all five words in every layer, all 25 cells are filled.",
     "05_transfer":
         "Pre-train once, then use the same trunk in two ways. Left, step 1, pre-train: much text without labels, “the "
         "[MASK] is slow”, goes through the trunk and a head for masked words, which must say “film”; both learn. The "
@@ -87,7 +87,7 @@ def _node(axes, x, y, top=False, on=True, width=24, color=INK):
 
 
 def _two_lstms(axes, xs, low, high):
-    """ELMo: a state from the left and one from the right, joined on top."""
+    """ELMo: a state from the left and one from the right, concatenated; one layer of each is drawn."""
     apart, right, left = 7, low - 32, (low + high) / 2 - 10
     for i, x in enumerate(xs):
         fore, back = i <= WORD, i >= WORD
@@ -104,7 +104,7 @@ def _two_lstms(axes, xs, low, high):
     arrow(axes, (x - apart, right - 10), (x - apart, high + 11), INK, 2.4)
     arrow(axes, (x + apart, left - 10), (x + apart, high + 11), INK, 2.4)
     _node(axes, x, high, top=True)
-    text(axes, x + 22, high, "joined", 15, INK, align="left")
+    text(axes, x + 22, high, "in each layer", 14, INK, align="left")
     text(axes, xs[0] - 22, right, "→", 18, INK, "bold", "right")
     text(axes, xs[0] - 22, left, "←", 18, INK, "bold", "right")
 

@@ -33,8 +33,6 @@ N, D = 512, 64
 HEADS = 8
 SHARED = (("multi-head", 8), ("grouped-query", 2), ("multi-query", 1))
 """How many key/value heads."""
-SHORT = 1000
-"""Below about this length nothing beats the whole matrix by much."""
 
 
 def _mask(pattern, window, stride):
@@ -96,7 +94,7 @@ ALT = {
         f"again, {SEGMENT} × {WINDOW} × {LAYERS} = {SEGMENT * WINDOW * LAYERS} states for {SEGMENT} tokens. Right, "
         f"Transformer-XL: the text in segments of {SEGMENT} tokens. Only the states of the current segment are "
         f"computed, {SEGMENT} × {LAYERS} = {SEGMENT * LAYERS}; in each layer it also reads the states of the previous "
-        "segment, which are cached and drawn hatched. No gradient goes back into the cache. Thick arrows lead from "
+        "segment, which are kept and drawn hatched. No gradient goes back into the memory. Thick arrows lead from "
         "the current segment's top layer one segment to the left in each layer below, to the first segment: the "
         "reach grows by a segment a layer.",
     "06_shift":
@@ -136,12 +134,20 @@ ALT = {
         "two key/value heads, each read by four query heads; the cache has 1/4 of the size. Multi-query attention: "
         "one key/value head, read by all eight; 1/8 of the size. A bar below each shows the size of the cache.",
     "06_choice":
-        f"Which attention: a chart of three questions. Is n below about {SHORT:,}? Yes: dense attention, with SDPA, "
-        "PyTorch's scaled_dot_product_attention. If not: must it be exact? Yes: SDPA or FlashAttention, time still "
-        "n², memory n. If not: what is it for? Four answers. Writing with a small cache: sliding-window cache, linear "
-        "RNN, or Transformer-XL. Images, or periodic signals: strided. Long documents, in an encoder: window plus "
-        "global tokens, as in Longformer and BigBird. Writing text: a window, mixed with full layers. With any of "
-        "them, fewer key heads (GQA) make the cache smaller.",
+        "Which attention: a chart of three questions. 1, is SDPA, PyTorch's scaled_dot_product_attention, fast "
+        "enough? Yes: take it; it is exact and needs no n by n memory. If not: 2, can n be smaller? Yes: fewer "
+        "tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, what is too much? "
+        "Time, in generating text: leave out or sum up in most layers, keep a few full. Time, in reading a document: "
+        "windows, and a few full layers or global tokens. Memory, in generating text: fewer key heads, or latents; "
+        "windows. Text without end: a window's cache, or a linear state: both forget. Each is a model of its own, "
+        "trained that way.",
+    "06_memory":
+        "Where attention's numbers lie on a GPU, an A100. Three memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
+        "memory (HBM), 40 GB at 1.5 TB/s; host memory (DRAM), over 1 TB at 0.0128 TB/s. Middle, the textbook: Q, K, V "
+        "and the n by n scores lie in GPU memory, and the matrix comes and goes, four arrows, through the slow memory. "
+        "Right, in tiles: Q, K and V are read block by block, only a tile of scores and m, s, o are on the chip, the "
+        "output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, "
+        "a tile of 128 by 128 takes 64 KiB."
 }
 
 
@@ -261,11 +267,11 @@ def recurrence():
     size, pitch, gap = 22, 26, 24
     box(axes, 647, 240, 606, 464, fill=BAND, edge="none", corner=10)
     text(axes, 360, 30, "Transformer-XL", 18, INK, "bold", "left")
-    text(axes, 360, 56, "each layer reads the layer below: this segment and the cached one", 15, align="left")
+    text(axes, 360, 56, "each layer reads the layer below: this segment and the memory", 15, align="left")
     wide = SEGMENT * pitch - (pitch - size)
     begins = [446 + (SEGMENT * pitch + gap) * segment for segment in range(SEGMENTS)]
     rows = [334 - 70 * level for level in range(LAYERS + 1)]
-    now, cached = SEGMENTS - 1, SEGMENTS - 2
+    now, kept = SEGMENTS - 1, SEGMENTS - 2
     for level, y in enumerate(rows):
         text(axes, begins[0] - 14, y, f"layer {level}" if level else "tokens", 15, INK, align="right")
         for segment, begin in enumerate(begins):
@@ -273,7 +279,7 @@ def recurrence():
                 left, top = begin + i * pitch, y - size / 2
                 if segment == now and level:
                     _computed(axes, left, top, size)
-                elif segment == cached and level < LAYERS:
+                elif segment == kept and level < LAYERS:
                     _hatched(axes, left, top, size)
                 else:
                     box(axes, left + size / 2, y, size, size, INK if segment == now else RULE, fill=PAPER, corner=2,
@@ -292,7 +298,7 @@ def recurrence():
     text(axes, x - 10, 92, "✗  no gradient to the left of this line", 15, BAD, "bold", "right")
     for segment, begin in enumerate(begins):
         text(axes, begin + wide / 2, 366, ("segment 1", "segment 2", "previous", "this segment")[segment], 15,
-             INK, "bold" if segment >= cached else "normal")
+             INK, "bold" if segment >= kept else "normal")
         if away := now - segment:
             text(axes, begin + wide / 2, 392, f"in {away} layer{'s' * (away > 1)}", 15, GOOD, "bold")
     text(axes, begins[0] - 14, 392, "reached", 15, GOOD, "bold", align="right")
@@ -300,7 +306,7 @@ def recurrence():
     words = f"computed now: {SEGMENT} × {LAYERS} = {SEGMENT * LAYERS} states"
     text(axes, 388, 426, words, 15, GOOD, "bold", "left")
     _hatched(axes, 362, 444, 16)
-    text(axes, 388, 452, "cached: read, not computed", 15, align="left")
+    text(axes, 388, 452, "memory: read, not computed", 15, align="left")
     box(axes, 710, 452, 16, 16, RULE, fill=PAPER, corner=2, line=1.4)
     text(axes, 728, 452, "earlier: not kept", 15, align="left")
     return axes
@@ -565,8 +571,9 @@ def choice():
     axes = card(480)
     left, wide, right = 18, 344, 700
     for number, (y, question, answer, note) in enumerate((
-            (54, f"n below about {SHORT:,}?", "dense attention: SDPA", "the whole matrix is small"),
-            (164, "must it be exact?", "SDPA, FlashAttention", "time still n², memory only n")), 1):
+            (54, "fast enough: SDPA?", "take it: exact, no n × n memory", "measured at your length, on your machine"),
+            (164, "can n be smaller?", "fewer tokens: images in patches",
+             "196 patches, not 150,528 numbers; then SDPA")), 1):
         middle = left + wide / 2
         box(axes, middle, y, wide, 68, fill=PAPER, line=2.4)
         disc(axes, left + 30, y, str(number), radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
@@ -579,15 +586,15 @@ def choice():
         end = (129, 241)[number - 1]
         arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
         text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
-    cards = ((("writing with", "a small cache"), ("sliding-window cache", "linear RNN", "Transformer-XL")),
-             (("images, periodic", "signals"), ("strided",)),
-             (("long documents,", "in an encoder"), ("window + global", "(Longformer,", "BigBird)")),
-             (("writing", "text"), ("a window, mixed", "with full layers")))
+    cards = ((("time, in", "generating text"), ("leave out or", "sum up in most", "layers, keep a", "few full")),
+             (("time, in reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
+             (("memory, in", "generating text"), ("fewer key heads,", "or latents;", "windows")),
+             (("text", "without end"), ("a window's cache,", "or a linear state:", "both forget")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
     disc(axes, left + 30, bar + 22, "3", radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
-    text(axes, left + 56, bar + 22, "what is it for?", 21, INK, "bold", "left")
-    text(axes, 942, bar + 22, "with any of them: fewer key heads (GQA)", 17, MUTED, align="right")
+    text(axes, left + 56, bar + 22, "what is too much?", 21, INK, "bold", "left")
+    text(axes, 942, bar + 22, "each is a model of its own: trained that way", 17, MUTED, align="right")
     for number, (what, answers) in enumerate(cards):
         x = 129 + 234 * number
         for row, words in enumerate(what):
@@ -595,4 +602,46 @@ def choice():
         box(axes, x, 405, 222, 114, GOOD, line=2.6)
         for row, words in enumerate(answers):
             text(axes, x, 405 + 26 * (row - (len(answers) - 1) / 2), words, 18)
+    return axes
+
+
+def memory():
+    axes = card(480)
+    rows = {"arithmetic": (36, 56), "sram": (128, 108), "hbm": (286, 176), "host": (430, 80)}
+    for y, high in rows.values():
+        box(axes, 480, y, 944, high, fill=BAND, edge="none", corner=10)
+    for name, title, size, speed in (("sram", "on the chip (SRAM)", "20 MB", "19 TB/s"),
+                                     ("hbm", "GPU memory (HBM)", "40 GB", "1.5 TB/s"),
+                                     ("host", "host memory (DRAM)", "over 1 TB", "0.0128 TB/s")):
+        y = rows[name][0]
+        text(axes, 26, y - 22, title, 19, INK, "bold", "left")
+        text(axes, 26, y + 4, size, 19, align="left")
+        text(axes, 148, y + 4, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
+    text(axes, 26, 36, "arithmetic units", 19, INK, "bold", "left")
+    for left, title, color in ((300, "the textbook", BAD), (640, "in tiles", GOOD)):
+        text(axes, left + 150, 36, title, 21, color, "bold")
+    for left in (282, 624):
+        path(axes, (left, 18), (left, 380), color=RULE, line=1.4, head=False)
+    for x, label, color in ((330, "Q", QUERY), (372, "K", KEY), (414, "V", VALUE)):
+        for shift in (0, 340):
+            box(axes, x + shift, 286, 30, 120, color, label, 19, weight="bold")
+    box(axes, 520, 286, 132, 132, BAD, line=3, fill=tint(BAD, 0.3))
+    text(axes, 520, 276, "n × n", 21, INK, "bold")
+    text(axes, 520, 302, "scores", 18)
+    for x, up in ((480, True), (506, False), (534, True), (560, False)):
+        arrow(axes, (x, 214 if up else 166), (x, 166 if up else 214), BAD, 3)
+    text(axes, 450, 104, "the matrix comes and goes", 18, BAD, "bold")
+    text(axes, 450, 130, "through the slow memory", 18, BAD, "bold")
+    box(axes, 702, 128, 72, 72, GOOD, line=3)
+    text(axes, 702, 118, "a tile", 18, INK, "bold")
+    text(axes, 702, 142, "of scores", 15)
+    box(axes, 800, 128, 96, 72, INK, "m, s, o", 20, fill=PAPER, weight="bold")
+    for x in (670, 712, 754):
+        arrow(axes, (x, 222), (x, 186), GOOD, 3)
+    box(axes, 830, 286, 30, 120, INK, "O", 19, fill=PAPER, weight="bold")
+    arrow(axes, (830, 186), (830, 222), GOOD, 3)
+    text(axes, 900, 276, "no", 19, GOOD, "bold")
+    text(axes, 900, 302, "matrix", 19, GOOD, "bold")
+    text(axes, 300, 416, "n = 80,000: a matrix of 25.6 GB for one head of one layer;", 18, align="left")
+    text(axes, 300, 444, "a tile of 128 × 128 takes 64 KiB", 18, align="left")
     return axes

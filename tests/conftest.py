@@ -137,7 +137,7 @@ def jupyter(tmp_path_factory):
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
         "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
         "@jupyterlab/lsp-extension:plugin": {"activate": "off"},
-    }))  # fmt: skip
+    }))
     log = (home / "log").open("w")
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]

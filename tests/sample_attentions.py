@@ -27,12 +27,12 @@ def three(layers=2, heads=3, n=4, m=5):
     causal = torch.ones(n, n, dtype=torch.bool).tril()
     scores = torch.randn(layers, heads, n, n, generator=torch.Generator().manual_seed(5))
     return Three(softmax(layers, heads, m, m, seed=1), scores.masked_fill(~causal, -torch.inf).softmax(-1),
-                 softmax(layers, heads, n, m, seed=2))  # fmt: skip
+                 softmax(layers, heads, n, m, seed=2))
 
 
 def view(**changes):
     return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)],
-                            "causal": True, **changes})  # fmt: skip
+                            "causal": True, **changes})
 
 
 def computed(*parts):

@@ -8,7 +8,7 @@ WORDS = ["le", "chat", "a", "dormi"]
 SOURCE = ["the", "cat", "slept", ".", "<eos>"]
 GENERATOR = torch.Generator().manual_seed(4)
 Q, K, V = torch.randn(4, 6, generator=GENERATOR), torch.randn(5, 6, generator=GENERATOR), torch.randn(
-    5, 3, generator=GENERATOR)  # fmt: skip
+    5, 3, generator=GENERATOR)
 WEIGHTS = torch.randn(2, 4, 5, generator=GENERATOR).mul(2).softmax(-1)
 MASK = torch.tensor([True, True, True, True, False])
 

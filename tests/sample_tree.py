@@ -10,7 +10,7 @@ NODES = [
     (2, "x", 0.9, "k"), (1, "x", 0.4, "kg"), (1, "y", 0.35, ""), (3, "z", 0.2, "1"), (3, "<eos>", 0.1, "f1"),
     (4, "<eos>", 1.0, "kf"), (5, "y", 0.7, "kg"), (7, "<eos>", 0.5, "f1"),
     (10, "<eos>", 0.5, "kfg"), (10, "z", 0.3, ""),
-]  # fmt: skip
+]
 
 
 def tree(best=9, **changes):
@@ -23,5 +23,5 @@ def tree(best=9, **changes):
             "id": i, "parent": parent, "word": word, "log_prob": log_prob,
             "score": log_prob / ((5 + step) / 6) ** ALPHA, "step": step, "kept": "k" in marks,
             "finished": "f" in marks, "greedy": "g" in marks, "sampled": int(marks.strip("kfg") or 0),
-        } | changes.get(f"n{i}", {}))  # fmt: skip
+        } | changes.get(f"n{i}", {}))
     return {"nodes": nodes, "best": best}

@@ -38,7 +38,7 @@ def test_the_most_probable_come_first_and_the_rest_is_one_number():
 
 @pytest.mark.parametrize(("given", "others"), [
     ([0.9, 0.1], 0), ([0.9, 0.0996], 0), ([0.9, 0.0994], 0.0006), ([0.25, 0.25], 0.5), ([0.75, 0.75], 0), ([], 0),
-])  # fmt: skip
+])
 def test_what_is_left_over(given, others):
     reply = Ask(lambda text: [(str(k), p) for k, p in enumerate(given)], "a")._reply
     assert reply["others"] == pytest.approx(others, abs=1e-12)
@@ -53,7 +53,7 @@ def test_any_pairs_and_any_kind_of_number():
     for answers in (
         list(zip("ab", probabilities, strict=True)), zip("ab", probabilities.numpy(), strict=True),
         (pair for pair in [["a", 0.75], ("b", np.float64(0.25))]), [("b", 0.25), ("a", probabilities[0])],
-    ):  # fmt: skip
+    ):
         found = Ask(lambda _, answers=answers: answers, "x").answers
         assert found == [("a", 0.75), ("b", 0.25)]
         assert {type(p) for _, p in found} == {float}
@@ -158,7 +158,7 @@ def test_several_texts_are_answered_at_once():
     assert (view.text, view.answers[0][0]) == ("a [MASK]", "dog")
     assert [(reply["text"], reply["answers"][0][0]) for reply in exported(view)["_prepared"]] == [
         ("a [MASK]", "dog"), ("dog [MASK]", "cat"),
-    ]  # fmt: skip
+    ]
     view.text = "[MASK] !"  # the last text can be chosen again in an export
     assert [reply["text"] for reply in exported(view)["_prepared"]] == ["a [MASK]", "dog [MASK]", "[MASK] !"]
     assert len(view._prepared) == 2
@@ -187,7 +187,7 @@ def test_several_texts_are_answered_at_once():
     ([("a", None)], r"the probability None; expected"),
     ([("a", [0.5])], r"the probability \[0.5\]; expected"),
     ([("a", torch.tensor([0.5, 0.5]))], r"the probability tensor"),
-])  # fmt: skip
+])
 def test_bad_answers_say_what_is_wrong(returned, message):
     with pytest.raises(ValueError, match=message):
         Ask(lambda text: returned, "a")
@@ -204,7 +204,7 @@ def test_bad_answers_say_what_is_wrong(returned, message):
     ({"text": []}, r"text is \[\]; expected a text, or a list of texts"),
     ({"text": 7}, "text is 7; expected a text"),
     ({"text": ["[MASK]", 7]}, r"text is \['.MASK.', 7\]; expected"),
-])  # fmt: skip
+])
 def test_bad_arguments_say_what_is_wrong(given, message):
     with pytest.raises(ValueError, match=message):
         Ask(**{"answer": fill, "text": "[MASK]", **given})
@@ -231,7 +231,7 @@ def test_output_has_a_live_view_and_what_lasts():
         "Masks",
         "sentence: a [MASK]", "   dog: 0.5000", "   cat: 0.2500", "   all others: 0.2500",
         "sentence: dog [MASK]", "   cat: 0.2500", "   cow: 0.1250", "   all others: 0.6250",
-    ]  # fmt: skip
+    ]
     output = {"output_type": "display_data", "data": data, "metadata": metadata}
     strip_widget_state({"cells": [{"cell_type": "code", "outputs": [output]}], "metadata": {}})
     assert set(output["data"]) == {"text/html", "text/plain"}

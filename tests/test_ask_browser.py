@@ -125,7 +125,7 @@ def test_a_screen_reader_hears_names_and_values(show):
     heard = show(ask(title="Masks")).locator(".ask").aria_snapshot()
     for line in ('group "Masks"', 'textbox "text"', 'list "texts to choose from"',
                  'button "the cat [MASK] ." [pressed]', 'status: "most probable: cat 0.5000"', 'list "answers"',
-                 "listitem: cat 0.5000", "listitem: all others 0.2996"):  # fmt: skip
+                 "listitem: cat 0.5000", "listitem: all others 0.2996"):
         assert line in heard, heard
 
 
@@ -226,7 +226,7 @@ def reply(text, *answers, error=""):
 
 def state():
     return {"_prepared": [reply("b", ("kept", 1))], "_reply": reply("a", ("one", 1)), "text": "a", "label": "text",
-            "title": ""}  # fmt: skip
+            "title": ""}
 
 
 def test_typing_asks_after_a_pause_and_at_once_with_enter(show):

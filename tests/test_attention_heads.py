@@ -21,6 +21,7 @@ from attention_properties import (
     works_in_half_precision,
     zeros_where_nothing_may_be_attended,
 )
+from sample_models import torch_twin
 from torch import nn
 from torch.testing import assert_close
 
@@ -111,17 +112,6 @@ def test_a_causal_self_attention_does_not_look_ahead(rotary):
 
 
 # --- agreement with PyTorch ----------------------------------------------------------------------------------
-
-def torch_twin(ours):
-    """PyTorch's attention with our weights."""
-    twin = nn.MultiheadAttention(ours.W_q.in_features, ours.n_heads, batch_first=True)
-    with torch.no_grad():
-        twin.in_proj_weight.copy_(torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]))
-        twin.in_proj_bias.copy_(torch.cat([ours.W_q.bias, ours.W_k.bias, ours.W_v.bias]))
-        twin.out_proj.weight.copy_(ours.W_o.weight)
-        twin.out_proj.bias.copy_(ours.W_o.bias)
-    return twin
-
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("n_heads", [1, 2, 4, 8])

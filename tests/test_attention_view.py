@@ -83,7 +83,7 @@ def test_takes_what_transformers_returns():
 def test_takes_the_output_of_a_transformers_encoder():
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=3, num_attention_heads=2,
-                                     intermediate_size=8, attn_implementation="eager")  # fmt: skip
+                                     intermediate_size=8, attn_implementation="eager")
     model = transformers.BertModel(config).eval()
     ids = torch.tensor([[4, 5, 6], [7, 8, 4]])
     outputs = model(ids, output_attentions=True)
@@ -594,3 +594,26 @@ def test_of_a_very_long_token_only_what_is_seen_is_measured(monkeypatch):
                         or real(self, text, *rest))
     AttentionView(np.eye(2), ["x" * 5000, "b"]).to_html()
     assert max(measured) <= 200
+
+
+# --- a film ---
+
+
+def test_a_film_names_its_steps():
+    film = AttentionView(softmax(2, 3, 4, 4), ["a", "b", "c", "d"], head=2, steps=[0, 50, 600])
+    assert "layer 0, step 600" in film._in_words()
+    assert film.figure().get_suptitle() == "attention, layer 0, step 600"
+    film.view = "grid"
+    axes = film.figure().axes[0]
+    assert (axes.get_xlabel(), [label.get_text() for label in axes.get_xticklabels()]) == (
+        "training step", ["0", "50", "600"])
+    film.weights = softmax(2, 3, 4, 4)
+    assert "step 600" in film._in_words()                      # other weights, the same steps
+    film.weights = softmax(2, 5, 4, 4)
+    assert "head 2" in film._in_words()
+
+
+@pytest.mark.parametrize("steps", [[0, 50], range(6)])
+def test_a_film_has_a_step_for_each_head(steps):
+    with pytest.raises(ValueError, match="expected one step per head"):
+        AttentionView(softmax(2, 3, 4, 4), ["a", "b", "c", "d"], steps=steps)

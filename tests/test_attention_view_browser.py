@@ -126,7 +126,7 @@ def test_keys(show):
     steps = [
         ("ArrowDown", (2, 1)), ("ArrowDown", (2, 1)), ("ArrowRight", (2, 2)), ("End", (2, 3)), ("ArrowRight", (2, 3)),
         ("ArrowUp", (1, 3)), ("Home", (1, 0)), ("ArrowLeft", (1, 0)),
-    ]  # fmt: skip
+    ]
     for key, (row, column) in steps:
         page.keyboard.press(key)
         assert f"row {row}, column {column}" in readout(page), key
@@ -194,7 +194,7 @@ def test_hover_on_a_token_shows_its_links(show, side, number):
 @pytest.mark.parametrize(("key", "axis", "cell"), [
     ("ArrowDown", 0, (2, 1)), ("ArrowUp", 0, (0, 1)), ("ArrowRight", 1, (1, 2)), ("ArrowLeft", 1, (1, 0)),
     ("End", 1, (1, 3)), ("Home", 1, (1, 0)),
-])  # fmt: skip
+])
 def test_keys_show_the_links_of_a_query_or_of_a_key(show, key, axis, cell):
     page = show(view(view="links"))
     page.locator(".av-stage").press(key)
@@ -310,6 +310,18 @@ def test_padding_is_grey_and_named(show):
 
 
 # --- the grid ---
+
+
+def test_a_film_runs_by_its_slider(show):
+    film = np.random.default_rng(3).dirichlet(np.ones(4), size=(1, 3, 4))
+    page = show(AttentionView(film, COLUMNS, steps=[0, 50, 600]))
+    slider = page.get_by_role("slider")
+    slider.focus()
+    for step, head in (("50", 1), ("600", 2)):
+        slider.press("ArrowRight")
+        np.testing.assert_allclose(pixels(page), colours(film[0, head]), atol=3)
+        assert slider.get_attribute("aria-valuetext") == f"step {step}"
+        assert page.locator(".av-step .is-value").inner_text() == step
 
 
 def test_grid_shows_every_head(show):
@@ -458,7 +470,7 @@ def test_neuron_marks_padding(show):
 STRANGE = [
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"quotes'&amp;", "", "  ", "שלום", "👩‍👩‍👧",
     "x" * 60, "$x^2$", "\u2028", "e\u0301te\u0301", "क्षि",
-]  # fmt: skip
+]
 SHOWN = [*STRANGE[:3], "∅", "␣␣", *STRANGE[5:9], "␣", *STRANGE[10:]]
 
 
@@ -469,7 +481,7 @@ def test_strange_tokens_are_text(show, browser_page, kind):
     count = len(STRANGE)
     zeros = np.zeros((count, 2))
     page = show(AttentionView(np.full((count, count), 1 / count), STRANGE, view=kind, title=STRANGE[1], cell=(0, 1),
-                              queries=zeros, keys=zeros))  # fmt: skip
+                              queries=zeros, keys=zeros))
     token = ".av-word" if kind == "neuron" else ".av-token"
     for side in ("query", "key"):
         tokens = page.locator(f"{token}.av-{side}")

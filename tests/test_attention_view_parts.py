@@ -19,7 +19,7 @@ def test_every_part_has_its_own_tokens():
     shown = view(inputs=INPUTS)
     assert shown.part == "cross"
     for part, rows, columns, links in [("encoder", SOURCE, SOURCE, ()), ("decoder", TARGET, INPUTS, ()),
-                                       ("cross", TARGET, SOURCE, ((1, 1),))]:  # fmt: skip
+                                       ("cross", TARGET, SOURCE, ((1, 1),))]:
         shown.part = part
         assert (shown.rows, shown.columns, shown.alignment) == (rows, columns, links)
         np.testing.assert_array_equal(shown.weights, getattr(three(), part).numpy())
@@ -30,7 +30,7 @@ def test_every_part_has_its_own_tokens():
 @pytest.mark.parametrize("convert", [Three._asdict, lambda w: Three(*(part[None] for part in w)),
                                      lambda w: {name: tuple(layer[None] for layer in part)
                                                 for name, part in w._asdict().items()}],
-                         ids=["mapping", "batch of one", "as transformers returns them"])  # fmt: skip
+                         ids=["mapping", "batch of one", "as transformers returns them"])
 def test_takes_what_models_return(convert):
     shown = view(weights=convert(three()), part="encoder")
     np.testing.assert_array_equal(shown.weights, three().encoder.numpy())
@@ -52,7 +52,7 @@ def test_takes_what_the_course_s_transformer_returns():
     shown = view(weights=weights)
     np.testing.assert_array_equal(shown.weights, weights.cross[0].numpy())
     assert {part: content["causal"] for part, content in shown._content.items()} == {
-        "encoder": False, "decoder": True, "cross": False}  # fmt: skip
+        "encoder": False, "decoder": True, "cross": False}
 
 
 @torch.no_grad()
@@ -60,7 +60,7 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     transformers = pytest.importorskip("transformers")
     config = transformers.BartConfig(vocab_size=9, d_model=8, max_position_embeddings=8, encoder_layers=2,
                                      decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
-                                     encoder_ffn_dim=8, decoder_ffn_dim=8, attn_implementation="eager")  # fmt: skip
+                                     encoder_ffn_dim=8, decoder_ffn_dim=8, attn_implementation="eager")
     model = transformers.BartForConditionalGeneration(config).eval()
     read = {"input_ids": torch.tensor([[4, 5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[2, 4, 5, 6]])}
     outputs = model(**read, output_attentions=True)
@@ -95,14 +95,14 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     ({"queries": {"decoder": softmax(2, 3, 4, 2)}, "keys": {"decoder": softmax(2, 3, 4, 2)}},
      "decoder: queries and keys do not give these weights: at layer"),
     ({"weights": three().cross, "inputs": INPUTS}, "inputs are the keys of a decoder's self-attention, but one"),
-])  # fmt: skip
+])
 def test_bad_input_names_the_part_and_both_sizes(changes, message):
     with pytest.raises(ValueError, match=message):
         view(**changes)
 
 
 @pytest.mark.parametrize(("weights", "there"), [(three(), "encoder, decoder, cross"),
-                                                (three().cross, "one attention only")])  # fmt: skip
+                                                (three().cross, "one attention only")])
 def test_a_part_that_does_not_exist(weights, there):
     with pytest.raises(traitlets.TraitError, match=f"part is 'memory'; this view has {there}"):
         view(weights=weights, part="memory", causal=False)
@@ -208,7 +208,7 @@ def test_only_the_caller_knows_of_a_causal_mask():
     shown.set_weights(PREVIOUS, rows=list("wxyz"))
     assert shown._content[""]["causal"] is False
     assert {part: content["causal"] for part, content in view(causal=False)._content.items()} == {
-        "encoder": False, "decoder": False, "cross": False}  # fmt: skip
+        "encoder": False, "decoder": False, "cross": False}
 
 
 def test_weights_that_are_said_to_be_causal_do_not_look_ahead():
@@ -232,13 +232,13 @@ def test_the_still_picture_leaves_masked_cells_white():
 def test_padding_of_the_target_is_known_by_name():
     content = view(rows=(*TARGET[:3], "<pad>"), padding=[0] * 5)._content
     assert {part: one["padding"] for part, one in content.items()} == {
-        "encoder": [[], []], "decoder": [[3], [3]], "cross": [[3], []]}  # fmt: skip
+        "encoder": [[], []], "decoder": [[3], [3]], "cross": [[3], []]}
 
 
 def test_padding_of_the_source_is_that_of_encoder_and_cross():
     content = view(padding=[0, 0, 0, 0, 1])._content
     assert {part: one["padding"] for part, one in content.items()} == {
-        "encoder": [[4], [4]], "decoder": [[], []], "cross": [[], [4]]}  # fmt: skip
+        "encoder": [[4], [4]], "decoder": [[], []], "cross": [[], [4]]}
 
 
 # --- what leaves the kernel ---

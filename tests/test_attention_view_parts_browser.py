@@ -72,7 +72,7 @@ def test_keys_switch_and_keep_the_focus(show):
         assert shown(page) == (part, *TOKENS[part])
         assert stage.evaluate("e => e === document.activeElement")
         sides = {"encoder": "5 source queries, 5 source keys", "decoder": "4 target queries, 4 target keys",
-                 "cross": "4 target queries, 5 source keys"}  # fmt: skip
+                 "cross": "4 target queries, 5 source keys"}
         assert stage.get_attribute("aria-label").startswith(sides[part])
     page.keyboard.press("]")
     np.testing.assert_allclose(drawn(page), expected("encoder", head=1), atol=3)
@@ -128,7 +128,7 @@ def number(text):
 def test_neuron_of_a_part(show):
     tensors = computed("decoder", "cross")
     page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>",
-                view(**tensors, inputs=INPUTS, view="neuron", layer=1, head=2, cell=(2, 1)))  # fmt: skip
+                view(**tensors, inputs=INPUTS, view="neuron", layer=1, head=2, cell=(2, 1)))
     for part in ("cross", "decoder"):
         page.get_by_role("button", name=part.title()).click()
         page.locator(".av-asking .av-word").nth(2).hover()
@@ -271,7 +271,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
     assert page.evaluate("told") == []
     page.get_by_role("button", name="Cross").click()
     assert page.evaluate("told") == [{"part": "cross", "layer": 0, "head": 0, "heads": [],
-                                      "cell": list(view()._content["cross"]["cell"])}]  # fmt: skip
+                                      "cell": list(view()._content["cross"]["cell"])}]
     assert destroyed(page, ["p", "ArrowRight"]) == []
 
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from test_transformer import one_thread_and_the_same_weights_in_every_run, shaken  # noqa: F401
+from sample_models import shaken
 from torch import nn
 from torch.nn import functional
 from torch.testing import assert_close
@@ -30,6 +30,11 @@ SECONDS = ["Is it?", "It was.", "A reply that is longer than the text that it re
 
 close = {"atol": 1e-5, "rtol": 0}
 with_segments = pytest.mark.parametrize("segments", [SEGMENTS, None], ids=["segments", "no_segments"])
+
+
+@pytest.fixture(autouse=True)
+def _same_weights_in_every_run():
+    torch.manual_seed(0)
 
 
 def save(model, folder, vocab=(*SPECIALS, *"abcdefghijklmnopqrstuvwxy")):

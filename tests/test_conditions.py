@@ -211,7 +211,7 @@ def edit(path, name, old, new):
                             "  now \"with\" >= 70 and \"without\" <= 25"),
     ("b", ' and "without" <= 25', "", "02.b, condition:\n  was \"with\" >= 80 and \"without\" <= 25\n"
                                       "  now \"with\" >= 80"),
-    ("c", '"with" >= 80 and "without" <= 25', '"with" - "with" <= 1', "  now \"with\" - \"with\" <= 1"),
+    ("c", '"with" >= 80 and "without" <= 25', '"with" - "without" <= 1', "  now \"with\" - \"without\" <= 1"),
     ("d", "rival=", 'expected=False, rival=', "02.d, expected:\n  was True\n  now False"),
     ("e", "rival=", 'kind="identity", rival=', "02.e, kind:\n  was experiment\n  now identity"),
     ("a", ">= 80", "> 80", "now \"with\" > 80"),

@@ -14,9 +14,9 @@ from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
 from course_utils.decoding import (
     Hypothesis,
     attention_records,
+    batches_by_length,
     beam_search,
     beam_tree,
-    by_length,
     evaluating,
     greedy,
     length_penalty,
@@ -676,7 +676,7 @@ def test_a_model_without_attention_has_no_matrices():
 
 
 def test_sentences_of_similar_length_stand_together():
-    batches = list(by_length(SENTENCES, 3))
+    batches = list(batches_by_length(SENTENCES, 3))
     assert sorted(i for batch in batches for i in batch) == list(range(len(SENTENCES)))
     assert [[len(SENTENCES[i]) for i in batch] for batch in batches] == [[0, 1, 2], [2, 3, 5], [7]]
 

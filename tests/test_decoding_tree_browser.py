@@ -181,7 +181,7 @@ def test_kept_pruned_ended_greedy_sampled_and_best_look_different(show):
     page = show(DecodingTree(tree(), node=5))
     style = {i: page.locator(f".dt-node[data-node='{i}']").evaluate(
         "e => { const s = getComputedStyle(e); return [s.borderTopStyle, s.boxShadow, s.borderTopColor]; }")
-        for i in range(14)}  # fmt: skip
+        for i in range(14)}
     marks = [marks for *_, marks in NODES]
     assert [style[i][0] for i in range(14)] == ["solid" if "k" in m else "dashed" for m in marks]
     assert [style[i][1] != "none" for i in range(14)] == ["f" in m for m in marks]
@@ -262,7 +262,7 @@ def test_keys(show):
         ("Home", 0, 0), ("ArrowLeft", 0, 0), ("ArrowRight", 1, 1), ("ArrowDown", 1, 2), ("ArrowDown", 1, 3),
         ("ArrowDown", 1, 3), ("ArrowUp", 1, 2), ("ArrowRight", 2, 4), ("ArrowUp", 2, 4), ("ArrowRight", 3, 9),
         ("ArrowRight", 4, 9), ("ArrowDown", 4, 10), ("ArrowRight", 4, 10), ("ArrowLeft", 3, 9), ("End", 4, 9),
-    ]:  # fmt: skip
+    ]:
         page.keyboard.press(key)
         assert page.locator(".dt-count").inner_text() == f"step {step} of 4", key
         assert selected(page) == node, key
@@ -278,7 +278,7 @@ def test_keys(show):
 def test_buttons_step_and_keep_the_focus_at_the_ends(show):
     page = show(DecodingTree(tree(), step=1))
     for name, step in [("next step", 2), ("to the end", 4), ("next step", 4), ("a step back", 3), ("to the start", 0),
-                       ("a step back", 0)]:  # fmt: skip
+                       ("a step back", 0)]:
         button = page.get_by_role("button", name=name)
         button.click(force=True)
         assert page.locator(".dt-count").inner_text() == f"step {step} of 4", name

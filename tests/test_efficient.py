@@ -1,6 +1,5 @@
 """Efficient attention: every function against the dense masked reference, and what must hold for all of them."""
 
-from dataclasses import dataclass
 from functools import partial
 
 import pytest
@@ -9,6 +8,8 @@ import torch.nn.functional as F
 from attention_properties import KEY_PROPERTIES, PROPERTIES, Sizes
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_models import with_random_numbers
+from sample_patterns import CAUSAL, PATTERNS, SIZES
 from torch import Tensor
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
@@ -19,7 +20,6 @@ from course_utils.efficient import (
     columns,
     dense,
     dilated,
-    fixed,
     linear,
     linear_step,
     log_phi,
@@ -34,63 +34,8 @@ from course_utils.efficient import (
 )
 from course_utils.measuring import peak_memory
 
-
-def heads(first: Tensor, second: Tensor, n_heads: int = 4) -> Tensor:
-    """One mask for the first half of the heads, one for the second: ``(n_heads, n, n)``."""
-    return torch.stack([first] * (n_heads // 2) + [second] * (n_heads // 2))
-
-
-def full_matrix(q, k, v, mask):
-    """PyTorch's; a query that may see nothing gets zeros there, too."""
-    return F.scaled_dot_product_attention(q, k, v, mask)
-
-
-def linear_reference(q, k, v, mask):
-    weights = (log_phi(q).exp() @ log_phi(k).exp().transpose(-1, -2)) * mask
-    return weights / weights.sum(-1, keepdim=True) @ v
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """A function, and the mask it stands for: ``mask(q, k, w, s, c)`` of positions, window, stride, summary."""
-
-    function: object
-    mask: object
-    causal: bool = True
-    reference: object = full_matrix
-
-
-PATTERNS = {
-    "dense": Pattern(lambda w, s, c: dense, lambda q, k, w, s, c: k <= q),
-    "sdpa": Pattern(lambda w, s, c: sdpa, lambda q, k, w, s, c: k <= q),
-    "sliding window": Pattern(lambda w, s, c: partial(sliding_window, window=w),
-                              lambda q, k, w, s, c: (k <= q) & (q - k <= w)),
-    "window on both sides": Pattern(lambda w, s, c: partial(sliding_window, window=w, causal=False),
-                                    lambda q, k, w, s, c: abs(q - k) <= w, causal=False),
-    "longformer": Pattern(lambda w, s, c: partial(longformer, window=w, n_global=s),
-                          lambda q, k, w, s, c: (abs(q - k) <= w) | (q < s) | (k < s), causal=False),
-    "dilated": Pattern(lambda w, s, c: partial(dilated, window=w, dilation=s),
-                       lambda q, k, w, s, c: (k <= q) & (q - k <= w * s) & ((q - k) % s == 0)),
-    "columns": Pattern(lambda w, s, c: partial(columns, stride=s),
-                       lambda q, k, w, s, c: (k <= q) & ((q - k) % s == 0)),
-    "own block": Pattern(lambda w, s, c: partial(own_block, stride=s),
-                         lambda q, k, w, s, c: (k <= q) & (q // s == k // s)),
-    "summaries": Pattern(lambda w, s, c: partial(summaries, stride=s, c=c),
-                         lambda q, k, w, s, c: (k <= q) & (k % s >= s - c)),
-    "strided": Pattern(lambda w, s, c: partial(strided, stride=s),
-                       lambda q, k, w, s, c: heads((k <= q) & (q - k <= s), (k <= q) & ((q - k) % s == 0))),
-    "fixed": Pattern(lambda w, s, c: partial(fixed, stride=s, c=c),
-                     lambda q, k, w, s, c: heads((k <= q) & (q // s == k // s), (k <= q) & (k % s >= s - c))),
-    "tiled": Pattern(lambda w, s, c: partial(tiled, tile=s), lambda q, k, w, s, c: k <= q),
-    "tiled, not causal": Pattern(lambda w, s, c: partial(tiled, tile=s, causal=False),
-                                 lambda q, k, w, s, c: q + k >= 0, causal=False),
-    "linear": Pattern(lambda w, s, c: partial(linear, chunk=s), lambda q, k, w, s, c: k <= q,
-                      reference=linear_reference),
-}
-CAUSAL = [name for name, pattern in PATTERNS.items() if pattern.causal]
 every = pytest.mark.parametrize("name", PATTERNS)
 each_causal = pytest.mark.parametrize("name", CAUSAL)
-SIZES = dict(w=3, s=4, c=2)
 
 
 def inputs(n: int, B: int = 2, d: int = 8, d_v: int = 6, dtype=torch.float32, seed: int = 0) -> list[Tensor]:
@@ -411,12 +356,14 @@ def test_the_shift_is_the_loop(T, K):
             assert_close(shifted[..., i, j], x[..., i, K - 1 - distance])
 
 
-def with_random_numbers(model):
-    """Also where a new model has zeros, which would hide a term."""
-    generator = torch.Generator().manual_seed(0)
-    for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=0.3, generator=generator)
-    return model.double()
+def test_relative_attention_is_finite_where_scores_leave_float16():
+    attention, x = RelativeAttention(64, 1).half(), torch.full((1, 3, 64), 100.0).half()
+    with torch.no_grad():
+        for weight in (attention.heads.W_q.weight, attention.heads.W_k.weight):
+            weight.copy_(torch.eye(64))                                    # q . k = 640,000, and 80,000 when scaled
+        output = attention(x, x[:, :0])
+    assert output.dtype == torch.float16
+    assert output.isfinite().all()
 
 
 def test_relative_attention_by_its_formula():

@@ -117,27 +117,31 @@ def test_conda_installs_the_lock_and_nothing_else():
     supported = doctor.read_project(ROOT)["requires-python"]
     assert yaml.safe_load(text)["dependencies"] == [
         f"python{supported}", "pip", {"pip": ["-c requirements.lock", "-e ."]}
-    ]  # fmt: skip
+    ]
 
 
 def test_readme_and_ci_use_the_lock_and_the_same_test_command():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if line.startswith("python3 -m venv")] == [
-        f"python3 -m venv .venv && .venv/bin/pip install {STUDENTS} && .venv/bin/course lab",
-        f"python3 -m venv .venv && .venv/bin/pip install {TESTS} && .venv/bin/pytest",
+        f"python3 -m venv .venv && .venv/bin/pip install {STUDENTS} && .venv/bin/course fetch && "
+        ".venv/bin/course lab",
+        f"python3 -m venv .venv && .venv/bin/pip install {TESTS} && .venv/bin/course fetch && .venv/bin/pytest",
     ]
     assert [line for line in lines if line.startswith("py -3")] == [
-        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {STUDENTS}; .venv\\Scripts\\course lab",
-        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {TESTS}; .venv\\Scripts\\pytest",
+        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {STUDENTS}; .venv\\Scripts\\course fetch; "
+        ".venv\\Scripts\\course lab",
+        f"py -3.13 -m venv .venv; .venv\\Scripts\\pip install {TESTS}; .venv\\Scripts\\course fetch; "
+        ".venv\\Scripts\\pytest",
     ]
     assert [line for line in lines if "conda activate" in line] == [
-        "conda env create -f environment.yml && conda activate attention-course && course lab",
-        f"conda activate attention-course && pip install {TESTS} && pytest",
+        "conda env create -f environment.yml && conda activate attention-course && course fetch && course lab",
+        f"conda activate attention-course && pip install {TESTS} && course fetch && pytest",
     ]
     ci = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
     assert f"pip install --quiet {TESTS}" in ci
     assert ci[-1] == "pytest"
-    assert ACTION["runs"]["steps"][-1]["run"] == f"pip install {TESTS}"
+    assert ci[ci.index(f"pip install --quiet {TESTS}") + 1] == "course fetch"
+    assert [step["run"] for step in ACTION["runs"]["steps"][-2:]] == [f"pip install {TESTS}", "course fetch"]
 
 
 def test_every_job_installs_the_same_way_and_has_a_limit():

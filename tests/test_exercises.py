@@ -200,6 +200,13 @@ WRONG_FOR = [
     ("context_vector", lambda s, v: s.detach_().softmax(0) @ v, "The argument `scores` was cut off"),
     ("alignment_error_rate", lambda a, b: str(len(a & b)), "a str; expected a float. float.* makes one"),
     ("hard_alignment", lambda w: w.argmax(1).numpy(), "is a numpy.ndarray; expected a set"),
+    ("context_vector", 3, "context_vector is an int, not a function"),
+    ("context_vector", lambda s, v: exit(), r"raised RuntimeError: exit\(\) ends the notebook"),
+    *(("context_vector", lambda s, v, to=to: to(s.softmax(0) @ v), f"context is {kind}; expected an ordinary")
+      for to, kind in [(torch.Tensor.to_sparse, "sparse_coo on cpu"), (lambda x: x.to("meta"), "strided on meta"),
+                       (lambda x: torch.nested.nested_tensor([x], layout=torch.jagged), "nested on cpu")]),
+    ("pad_batch", lambda s: tuple(x.to_sparse() for x in EXERCISES["pad_batch"].solution(s)), "ids is sparse_coo on"),
+    ("alignment_error_rate", lambda a, b: 10 ** 400, r"cannot be compared with the solution \(OverflowError: int too"),
     *(("context_vector", lambda scores, values, of=of: scores.softmax(0) @ of(values),
        "what flows back to `values` is not the function's gradient")
       for of in (lambda v: (v + v.detach()) / 2, lambda v: 2 * v - v.detach(),
@@ -257,6 +264,15 @@ def test_a_loop_over_tensors_is_supposed_only_where_there_are_tensors(name, sent
     kind, text = judge(name, lambda *arguments: [solution(*arguments) for _ in range(12)][-1])
     assert kind == "slow"
     assert sentence in text
+
+
+def test_what_takes_longer_but_not_too_long_runs_and_is_told():
+    solution = EXERCISES["masked_softmax"].solution
+    kind, text = judge("masked_softmax", lambda scores, mask: [solution(scores, mask) for _ in range(2)][-1])
+    assert kind == "right"
+    assert re.search(r"; about [123]\.\d times as slow as the course's\.$", text)
+    for name in ("most_frequent_pair", "additive_score", "masked_softmax"):
+        assert "slow" not in judge(name, edited(EXERCISES[name].solution))[1]
 
 
 def test_inputs_and_results_are_shown_as_they_are():
@@ -319,10 +335,13 @@ def test_renamed_and_extra_optional_parameters_are_fine():
 def test_inputs_make_swapped_axes_visible():
     """Every axis of every ordinary input differs from the others in at least one of the inputs."""
     for exercise in EXERCISES.values():
+        if exercise.name == "fine_tuning_step":                                 # its inputs make a network and texts
+            continue
         make = next(iter(exercise.cases.values()))
         for seed in range(5):
             for name, argument in zip(exercise.parameters, make(torch.Generator().manual_seed(seed)), strict=True):
-                square = exercise.name == "multi_head" and name.startswith("W_")  # (d_model, d_model)
+                square = (exercise.name == "multi_head" and name.startswith("W_")     # (d_model, d_model)
+                          or exercise.name == "induction_scores")                     # (…, T, T)
                 if isinstance(argument, torch.Tensor) and not square:
                     axes = [size for size in argument.shape if size > 1]
                     assert len(axes) == len(set(axes))
@@ -370,6 +389,11 @@ def test_a_prediction_is_held_against_the_measurement(capsys):
 def test_a_prediction_is_of_numbers_that_are_measured():
     with pytest.raises(TypeError, match="a number for each label, or None; given {'short': 'high', 'long': True}"):
         Prediction({"short": "high", "long": True}, within=10)
+    with pytest.raises(ValueError, match="a finite number, or None for none yet; given {'long': nan}"):
+        Prediction({"short": 1, "long": math.nan}, within=10)
+    for within in (-1, math.nan):
+        with pytest.raises(ValueError, match=f"within is {within}; expected how far off is still right, 0 or more"):
+            Prediction({"short": 1}, within=within)
     with pytest.raises(ValueError, match=r"nothing was measured for \['long'\]; measured: \['short'\]"):
         Prediction({"long": 1.0}, within=10).compare({"short": 1.0})
 

@@ -183,44 +183,33 @@ def mf_dict(words):
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[0][0]
 
 
-# --- clip_factor ---------------------------------------------------------------------------------------------
+# --- gate_bias -----------------------------------------------------------------------------------------------
 
-@wrong("clip_factor", "Norms of single tensors do not add up")
-def cf_sum_of_norms(gradients, max_norm):
-    total = torch.stack([torch.linalg.norm(g) for g in gradients]).sum()
-    return torch.minimum(max_norm / total, torch.ones(()))
-
-
-@wrong("clip_factor", "the factor is never more than 1")
-def cf_always(gradients, max_norm):
-    return max_norm / torch.cat([g.reshape(-1) for g in gradients]).norm()
+@wrong("gate_bias", "The losses are added up")
+def gb_linear(fraction, steps):
+    gate = 1 - (1 - fraction) / steps
+    return math.log(gate) - math.log(1 - gate)
 
 
-@wrong("clip_factor", "The argument `gradients` was changed")
-def cf_in_place(gradients, max_norm):
-    norm = nn.utils.get_total_norm(gradients)
-    factor = (max_norm / norm).clamp(max=1.0)
-    for g in gradients:
-        g.mul_(factor)
-    return factor
+@wrong("gate_bias", "This is the gate, not its bias")
+def gb_gate(fraction, steps):
+    return math.exp(math.log(fraction) / steps)
 
 
-@wrong("clip_factor", "0/0")
-def cf_zero_over_zero(gradients, max_norm):
-    norm = torch.cat([g.flatten() for g in gradients]).norm()
-    return torch.minimum(norm, torch.tensor(max_norm)) / norm
+@wrong("gate_bias", "The sign is wrong")
+def gb_sign(fraction, steps):
+    return math.log(fraction ** (-1 / steps) - 1)
 
 
-@right("clip_factor")
-def cf_where(gradients, max_norm):
-    norm = torch.cat([g.flatten() for g in gradients]).norm()
-    return torch.where(norm > max_norm, max_norm / norm, 1.0)
+@right("gate_bias")
+def gb_logs(fraction, steps):
+    return -math.log(math.expm1(-math.log(fraction) / steps))
 
 
-@right("clip_factor")
-def cf_norm_of_norms(gradients, max_norm):
-    norm = torch.stack([g.norm() for g in gradients]).norm()
-    return torch.tensor(1.0) if norm <= max_norm else max_norm / norm
+@right("gate_bias")
+def gb_logit(fraction, steps):
+    gate = torch.tensor(fraction, dtype=torch.double) ** (1 / steps)
+    return float(torch.logit(gate))
 
 
 # --- gru_step ------------------------------------------------------------------------------------------------
@@ -324,6 +313,26 @@ def sh_writes(target):
 @wrong("shift", "the largest difference is")
 def sh_only_words(target):
     return target[:, :-1], target[:, 1:].clamp(min=3)
+
+
+@wrong("shift", "One of the two is not cut")
+def sh_inputs_whole(target):
+    return target.clone(), target[:, 1:]
+
+
+@wrong("shift", "One of the two is not cut")
+def sh_labels_whole(target):
+    return target[:, :-1], target.clone()
+
+
+@wrong("shift", "One of the two is not cut")
+def sh_rolled(target):
+    return target, torch.cat([target[:, 1:], torch.zeros_like(target[:, :1])], dim=1)
+
+
+@wrong("shift", "BOS or EOS is cut off")
+def sh_without_bos(target):
+    return target[:, 1:-1], target[:, 2:]
 
 
 @right("shift")
@@ -654,7 +663,16 @@ def test_results_of_whole_numbers_and_texts_have_no_largest_difference(name, fun
 
 
 def test_an_answer_too_slow_for_the_lesson_is_right_and_slow():
+    def pad_batch(sentences):
+        lengths = torch.tensor([len(sentence) for sentence in sentences])
+        ids = torch.zeros(len(sentences), int(lengths.max()), dtype=torch.long)
+        for row, sentence in enumerate(sentences):
+            for column, word in enumerate(sentence):
+                ids[row, column] = word
+        return ids, lengths
+
     assert EXERCISES["most_frequent_pair"].judge(mf_repeated).kind == "slow"
+    assert "times as slow" in EXERCISES["pad_batch"].judge(pad_batch).text
 
 
 @pytest.mark.parametrize(("name", "function", "message"), [

@@ -13,7 +13,7 @@ from course_utils import attention
 from course_utils.data.text import BOS, EOS, PAD
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
-from course_utils.transformer import Config, EncoderLayer
+from course_utils.transformer import Config, DecoderLayer, EncoderLayer
 
 
 class TestAnswers(Answers):
@@ -557,70 +557,149 @@ def look(q, k, v, mask=None):
 
 
 @wrong("decode_step", "Of several new words, each is to see")
-def ds_no_mask_by_torch(x, past_k, past_v, W_q, W_k, W_v):
-    k, v = torch.cat([past_k, x @ W_k], 1), torch.cat([past_v, x @ W_v], 1)
-    return look(x @ W_q, k, v), k, v
+def ds_no_mask_by_torch(q, k, v, past_k, past_v):
+    k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return look(q, k, v), k, v
 
 
-@wrong("decode_step", "Wrong shape: output is (4, 8, 2); expected (B, n, d_v) = (4, 1, 3)")
-def ds_order(x, past_k, past_v, W_q, W_k, W_v):
-    k, v = torch.cat([past_k, x @ W_k], 1), torch.cat([past_v, x @ W_v], 1)
-    return k, v, look(x @ W_q, k, v, attention.causal_mask(x.shape[1], k.shape[1]))
+@wrong("decode_step", "Wrong shape: output is")
+def ds_order(q, k, v, past_k, past_v):
+    k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return k, v, look(q, k, v, attention.causal_mask(q.shape[2], k.shape[2]))
 
 
 @wrong("decode_step", "wrong with the first word of all, when the cache is empty (T = 0).\nIt raised IndexError")
-def ds_asks_the_last_for_its_width(x, past_k, past_v, W_q, W_k, W_v):
-    k = torch.cat([past_k, x @ W_k], 1) / math.sqrt(len(past_k[0, -1]))
-    v = torch.cat([past_v, x @ W_v], 1)
-    return (x @ W_q @ k.mT).softmax(-1) @ v, k * math.sqrt(k.shape[-1]), v
+def ds_asks_the_last_for_its_width(q, k, v, past_k, past_v):
+    scale = math.sqrt(len(past_k[0, 0, -1]))
+    k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return (q @ k.mT / scale).softmax(-1) @ v, k, v
 
 
 @wrong("decode_step", "gradient is cut: no gradient reaches `past_k`")
-def ds_detached_cache(x, past_k, past_v, W_q, W_k, W_v):
-    k, v = torch.cat([past_k.detach(), x @ W_k], 1), torch.cat([past_v.detach(), x @ W_v], 1)
-    return look(x @ W_q, k, v), k, v
+def ds_detached_cache(q, k, v, past_k, past_v):
+    k, v = torch.cat([past_k.detach(), k], 2), torch.cat([past_v.detach(), v], 2)
+    return look(q, k, v), k, v
 
 
 @wrong("decode_step", "`past_k` was changed")
-def ds_in_place(x, past_k, past_v, W_q, W_k, W_v):
-    scale = math.sqrt(past_k.shape[2])
+def ds_in_place(q, k, v, past_k, past_v):
+    scale = math.sqrt(past_k.shape[3])
     past_k /= scale
-    k, v = torch.cat([past_k, x @ W_k / scale], 1), torch.cat([past_v, x @ W_v], 1)
-    return (x @ W_q @ k.mT).softmax(-1) @ v, k * scale, v
+    k, v = torch.cat([past_k, k / scale], 2), torch.cat([past_v, v], 2)
+    return (q @ k.mT).softmax(-1) @ v, k * scale, v
 
 
 @wrong("decode_step", "The scale is wrong")
-def ds_no_scale(x, past_k, past_v, W_q, W_k, W_v):
-    k, v = torch.cat([past_k, x @ W_k], 1), torch.cat([past_v, x @ W_v], 1)
-    return F.scaled_dot_product_attention(x @ W_q, k, v, scale=1.0), k, v
+def ds_no_scale(q, k, v, past_k, past_v):
+    k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return F.scaled_dot_product_attention(q, k, v, scale=1.0), k, v
 
 
 @right("decode_step")
-def ds_by_torch(x, past_k, past_v, W_q, W_k, W_v):
-    n, T = x.shape[1], past_k.shape[1]
-    k, v = torch.cat([past_k, x @ W_k], 1), torch.cat([past_v, x @ W_v], 1)
-    return look(x @ W_q, k, v, torch.ones(n, T + n).tril(T).bool()), k, v
+def ds_by_torch(q, k, v, past_k, past_v):
+    n, T = q.shape[2], past_k.shape[2]
+    k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return look(q, k, v, torch.ones(n, T + n).tril(T).bool()), k, v
 
 
 @right("decode_step")
-def ds_word_by_word(x, past_k, past_v, W_q, W_k, W_v):
-    k, v, outputs = past_k, past_v, []
-    for word in x.unbind(1):
-        k = torch.cat([k, (word @ W_k)[:, None]], dim=1)
-        v = torch.cat([v, (word @ W_v)[:, None]], dim=1)
-        weights = torch.einsum("bd,btd->bt", word @ W_q, k).div(k.shape[-1] ** 0.5).softmax(-1)
-        outputs.append((weights[..., None] * v).sum(1))
-    return torch.stack(outputs, dim=1), k, v
+def ds_word_by_word(q, k, v, past_k, past_v):
+    outputs = []
+    for word, key, value in zip(q.unbind(2), k.unbind(2), v.unbind(2), strict=True):
+        past_k = torch.cat([past_k, key[:, :, None]], dim=2)
+        past_v = torch.cat([past_v, value[:, :, None]], dim=2)
+        weights = torch.einsum("bhd,bhtd->bht", word, past_k).div(word.shape[-1] ** 0.5).softmax(-1)
+        outputs.append((weights[..., None] * past_v).sum(2))
+    return torch.stack(outputs, dim=2), past_k, past_v
 
 
 @right("decode_step")
-def ds_preallocated(x, past_k, past_v, W_q, W_k, W_v):
-    n, T = x.shape[1], past_k.shape[1]
-    k, v = F.pad(past_k, (0, 0, 0, n)), F.pad(past_v, (0, 0, 0, n))
-    k[:, T:], v[:, T:] = x @ W_k, x @ W_v
-    scores = x @ W_q @ k.transpose(1, 2) / math.sqrt(W_k.shape[1])
+def ds_preallocated(q, k, v, past_k, past_v):
+    n, T = q.shape[2], past_k.shape[2]
+    keys, values = F.pad(past_k, (0, 0, 0, n)), F.pad(past_v, (0, 0, 0, n))
+    keys[:, :, T:], values[:, :, T:] = k, v
+    scores = q @ keys.transpose(2, 3) / math.sqrt(q.shape[3])
     later = torch.arange(T + n) > torch.arange(T, T + n)[:, None]
-    return scores.masked_fill(later, -math.inf).softmax(2) @ v, k, v
+    return scores.masked_fill(later, -math.inf).softmax(3) @ values, keys, values
+
+
+# --- effective_words -----------------------------------------------------------------------------------------
+
+@wrong("effective_words", "0 times log 0 is NaN")
+def ew_plain(weights):
+    return torch.exp(-torch.sum(weights * torch.log(weights), dim=2))
+
+
+@wrong("effective_words", "This is the entropy in nats")
+def ew_entropy(weights):
+    return torch.special.entr(weights).sum(-1)
+
+
+@wrong("effective_words", "The sum runs over the wrong axis")
+def ew_over_queries(weights):
+    return torch.special.entr(weights).sum(1).exp()
+
+
+@right("effective_words")
+def ew_entr(weights):
+    return torch.special.entr(weights).sum(-1).exp()
+
+
+@right("effective_words")
+def ew_base_two(weights):
+    return 2 ** -torch.xlogy(weights, weights).div(math.log(2)).sum(-1)
+
+
+# --- layer_parameters ----------------------------------------------------------------------------------------
+
+@wrong("layer_parameters", "The biases are missing")
+def lp_matrices(d_model, d_ff, decoder):
+    matrices = 4 * (1 + decoder) * d_model ** 2 + 2 * d_model * d_ff
+    return matrices + 2 * d_model * (3 if decoder else 2)
+
+
+@wrong("layer_parameters", "An attention has four matrices")
+def lp_without_w_o(d_model, d_ff, decoder):
+    attention = 3 * d_model * (d_model + 1)
+    return (1 + decoder) * attention + (d_model + 1) * d_ff + (d_ff + 1) * d_model + 2 * d_model * (2 + decoder)
+
+
+@right("layer_parameters")
+def lp_counted(d_model, d_ff, decoder):
+    linear = [(d_model, d_model)] * (8 if decoder else 4) + [(d_model, d_ff), (d_ff, d_model)]
+    return sum(a * b + b for a, b in linear) + 2 * d_model * (3 if decoder else 2)
+
+
+@right("layer_parameters")
+def lp_of_the_module(d_model, d_ff, decoder):
+    kind = nn.TransformerDecoderLayer if decoder else nn.TransformerEncoderLayer
+    with torch.device("meta"):
+        return sum(p.numel() for p in kind(d_model, 8, d_ff).parameters())
+
+
+# --- combined_gradient ---------------------------------------------------------------------------------------
+
+@wrong("combined_gradient", "Every process counts the same")
+def cg_mean(gradients, n_tokens):
+    return gradients.sum(0) / len(gradients)
+
+
+@wrong("combined_gradient", "The sum is not divided by the number of all tokens")
+def cg_sum_over_tokens(gradients, n_tokens):
+    return (gradients * n_tokens[:, None]).sum(0)
+
+
+@right("combined_gradient")
+def cg_product(gradients, n_tokens):
+    return n_tokens @ gradients / n_tokens.sum()
+
+
+@right("combined_gradient")
+def cg_loop(gradients, n_tokens):
+    total = torch.zeros_like(gradients[0])
+    for gradient, n in zip(gradients, n_tokens, strict=True):
+        total = total + gradient * n
+    return total / sum(n_tokens)
 
 
 # --- sentence_vector -----------------------------------------------------------------------------------------
@@ -720,15 +799,35 @@ def test_the_encoder_layer_is_the_courses(pre_norm):
 
 def test_steps_with_a_cache_are_the_whole_sentence_at_once():
     torch.manual_seed(0)
-    x, W_q, W_k, W_v = torch.randn(2, 6, 5), torch.randn(5, 4), torch.randn(5, 4), torch.randn(5, 3)
-    whole = F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v, is_causal=True)
-    k, v, outputs = torch.empty(2, 0, 4), torch.empty(2, 0, 3), []
+    q, k, v = torch.randn(3, 2, 2, 6, 4)
+    whole = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    past_k, past_v, outputs = torch.empty(2, 2, 0, 4), torch.empty(2, 2, 0, 4), []
     for n in (1, 1, 3, 1):
-        output, k, v = SOLUTION["decode_step"](x[:, k.size(1):k.size(1) + n], k, v, W_q, W_k, W_v)
+        new = slice(past_k.size(2), past_k.size(2) + n)
+        output, past_k, past_v = SOLUTION["decode_step"](q[:, :, new], k[:, :, new], v[:, :, new], past_k, past_v)
         outputs.append(output)
-    torch.testing.assert_close(torch.cat(outputs, 1), whole)
-    torch.testing.assert_close(k, x @ W_k)
-    torch.testing.assert_close(v, x @ W_v)
+    torch.testing.assert_close(torch.cat(outputs, 2), whole)
+    torch.testing.assert_close(past_k, k)
+    torch.testing.assert_close(past_v, v)
+
+
+@pytest.mark.parametrize("decoder", [False, True])
+def test_the_formula_counts_the_courses_layers(decoder):
+    layer = (DecoderLayer if decoder else EncoderLayer)(Config(d_model=24, n_heads=2, d_ff=56))
+    assert SOLUTION["layer_parameters"](24, 56, decoder) == sum(p.numel() for p in layer.parameters())
+
+
+def test_rows_of_weights_are_spread_among_as_many_words_as_they_should():
+    weights = torch.tensor([[[0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0], [0.5, 0, 0.5, 0]]])
+    torch.testing.assert_close(SOLUTION["effective_words"](weights), torch.tensor([[4.0, 1.0, 2.0]]))
+
+
+def test_gradients_weighed_by_tokens_are_that_of_all_tokens():
+    torch.manual_seed(0)
+    theta, x = torch.randn(3, requires_grad=True), torch.randn(10, 3)
+    whole, *parts = (torch.autograd.grad((rows @ theta).square().mean(), theta)[0] for rows in (x, x[:2], x[2:]))
+    mine = SOLUTION["combined_gradient"](torch.stack(parts), torch.tensor([2.0, 8.0]))
+    torch.testing.assert_close(mine, whole)
 
 
 def test_functions_among_the_inputs_are_named():

@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 import torch
+import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 
 from course_utils import metrics
@@ -568,6 +569,104 @@ def sm_tensordot(states, s, gamma):
 def sm_by_hand(states, s, gamma):
     e = (s - s.max()).exp()
     return gamma * (states * (e / e.sum())[None, :, None, None]).sum(dim=1)
+
+
+# --- fine_tuning_step ----------------------------------------------------------------------------------------
+
+@wrong("fine_tuning_step", "Why: Under no_grad no gradient reaches the trunk")
+def fs_the_lessons_three_bugs(classifier, optimizer, texts, labels):
+    with torch.no_grad():
+        x = classifier.trunk(*texts).x
+    p = classifier.head(classifier.trunk.pool(x)).softmax(dim=-1)
+    loss = F.cross_entropy(p, labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("fine_tuning_step", "Why: cross_entropy takes logits")
+def fs_two_bugs_left(classifier, optimizer, texts, labels):
+    loss = F.cross_entropy(torch.softmax(classifier(*texts), 1), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("fine_tuning_step", "Why: The gradients of all steps so far are added up")
+def fs_one_bug_left(classifier, optimizer, texts, labels):
+    loss = F.cross_entropy(classifier(*texts), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("fine_tuning_step", "After step 1 no weight of classifier.trunk.layers has moved")
+def fs_only_the_head(classifier, optimizer, texts, labels):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(classifier.head(classifier.trunk.pool(classifier.trunk(*texts).x.detach()).detach()), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@wrong("fine_tuning_step", "It raised TypeError")
+def fs_not_unpacked(classifier, optimizer, texts, labels):
+    return F.cross_entropy(classifier(texts), labels).item()
+
+
+@wrong("fine_tuning_step", "After step 1 the weights are wrong")
+def fs_two_steps_in_one(classifier, optimizer, texts, labels):
+    loss = SOLUTION["fine_tuning_step"](classifier, optimizer, texts, labels)
+    SOLUTION["fine_tuning_step"](classifier, optimizer, texts, labels)
+    return loss
+
+
+@right("fine_tuning_step")
+def fs_zero_grad_last(classifier, optimizer, texts, labels):
+    loss = F.cross_entropy(classifier(*texts), labels)
+    loss.backward()
+    optimizer.step()
+    classifier.zero_grad()
+    return float(loss.detach())
+
+
+@right("fine_tuning_step")
+def fs_written_out(classifier, optimizer, texts, labels):
+    ids, mask, segments = texts
+    logits = classifier.head(classifier.trunk.pool(classifier.trunk(ids, mask, segments).x))
+    loss = -logits.log_softmax(dim=-1)[range(len(labels)), labels].mean()
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def test_a_step_that_is_not_written_is_no_error():
+    def fine_tuning_step(classifier, optimizer, texts, labels):
+        raise NotImplementedError("your turn")
+    assert EXERCISES["fine_tuning_step"].judge(fine_tuning_step).kind == "unwritten"
+
+
+# --- lora_linear ---------------------------------------------------------------------------------------------
+
+@wrong("lora_linear", "Why: scale is not used")
+def ll_no_scale(x, W, b, A, B, scale):
+    return x @ W.T + b + x @ (B @ A).T
+
+
+@wrong("lora_linear", "no gradient reaches `A`")
+def ll_detached(x, W, b, A, B, scale):
+    return x @ W.T + b + scale * (x @ A.detach().T @ B.T)
+
+
+@right("lora_linear")
+def ll_one_matrix(x, W, b, A, B, scale):
+    return x @ (W + scale * B @ A).T + b
+
+
+@right("lora_linear")
+def ll_functional(x, W, b, A, B, scale):
+    return F.linear(x, W, b) + F.linear(F.linear(x, A), scale * B)
 
 
 # --- the solutions -------------------------------------------------------------------------------------------

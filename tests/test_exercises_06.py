@@ -357,6 +357,15 @@ def ou_in_place(m, s, o, scores, v):
     return m, a * s + p.sum(-1, keepdim=True), a * o + p @ v
 
 
+def ou_query_by_query(m, s, o, scores, v):
+    rows = [SOLUTION["online_update"](*(x[i:i + 1] for x in (m, s, o, scores)), v) for i in range(len(m))]
+    return tuple(torch.cat(parts) for parts in zip(*rows, strict=True))
+
+
+def test_a_tile_query_by_query_is_right_but_slow():
+    assert EXERCISES["online_update"].judge(ou_query_by_query).kind == "slow"
+
+
 @right("online_update")
 def ou_where(m, s, o, scores, v):
     new = torch.maximum(m, scores.max(dim=-1, keepdim=True).values)

@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 import torch
-from test_efficient import CAUSAL, PATTERNS, SIZES, with_random_numbers
+from sample_models import with_random_numbers
+from sample_patterns import CAUSAL, PATTERNS, SIZES
 from torch.testing import assert_close
 
 from course_utils.efficient import dense, sdpa, strided

@@ -104,7 +104,7 @@ def test_keys(show):
     page, twin = show(HEARD, MaskExplorer("sliding window")), MaskExplorer("sliding window")
     page.locator(".me-stage").focus()
     for key, cell in [("ArrowDown", (15, 0)), ("ArrowUp", (14, 0)), ("ArrowLeft", (14, 0)), ("ArrowRight", (14, 1)),
-                      ("End", (14, 15)), ("Home", (14, 0))]:  # fmt: skip
+                      ("End", (14, 15)), ("Home", (14, 0))]:
         page.keyboard.press(key)
         twin.cell = cell
         agrees(page, twin)

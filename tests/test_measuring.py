@@ -2,9 +2,10 @@
 
 import time
 
+import pytest
 import torch
 
-from course_utils.measuring import best_of, peak_memory
+from course_utils.measuring import best_of, longest_chain, peak_memory
 
 
 def test_peak_memory_counts_what_is_alive():
@@ -34,3 +35,18 @@ def test_best_of_is_the_fastest_of_several_calls():
 
 def test_best_of_does_not_count_what_others_do():
     assert best_of(lambda: time.sleep(0.05)) < 0.02
+
+
+def test_the_longest_chain_counts_what_waits_for_each_other():
+    x = torch.ones(3, requires_grad=True)                          # its own node counts, too
+    assert longest_chain(x.exp()) == 2
+    assert longest_chain(x.exp() + x.exp().exp().exp()) == 5       # the longer side decides
+    y = x
+    for _ in range(3000):                                          # deeper than Python's stack
+        y = y + 1
+    assert longest_chain(y) == 3001
+
+
+def test_a_tensor_without_a_graph_has_no_chain():
+    with pytest.raises(ValueError, match="no graph behind"):
+        longest_chain(torch.ones(3))

@@ -11,10 +11,10 @@ from course_utils.metrics import (
     alignment_error_rate,
     bleu,
     by_group,
-    exact_match,
     hard_alignment,
     length_groups,
     phenomenon_groups,
+    sign_test,
     span_f1,
     span_match,
 )
@@ -28,13 +28,12 @@ def words(*sentences):
 
 # --- translations --------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("metric", [bleu, exact_match])
 @pytest.mark.parametrize("sides", [("the man slept", ["the", "man"]), (["the", "man"], "the man slept")])
-def test_a_sentence_is_a_list_of_words(metric, sides):
+def test_a_sentence_is_a_list_of_words(sides):
     """A string would be read letter by letter, and its BLEU would be too high."""
     hypothesis, reference = sides
     with pytest.raises(TypeError, match=r"expected a list of words, e\.g\. sentence\.split\(\)"):
-        metric([hypothesis], [reference])
+        bleu([hypothesis], [reference])
 
 
 def test_bleu_of_a_perfect_and_of_a_hopeless_translation():
@@ -71,16 +70,10 @@ def test_bleu_takes_the_tokens_as_they_are():
     assert bleu([["a", "b", "c", "d."]], [["a", "b", "c", "d", "."]]) < 90
 
 
-def test_exact_match_is_a_share_of_sentences():
-    assert exact_match(words("a b", "a b c", "a"), words("a b", "a b", "b")) == pytest.approx(1 / 3)
-    assert exact_match([("a", "b")], [["a", "b"]]) == 1, "a tuple and a list of the same words are the same sentence"
-
-
-@pytest.mark.parametrize("metric", [bleu, exact_match])
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (1, 2), (0, 0)])
-def test_as_many_hypotheses_as_references_and_at_least_one(metric, n, m):
+def test_as_many_hypotheses_as_references_and_at_least_one(n, m):
     with pytest.raises(ValueError, match=f"{n} hypotheses and {m} references; expected the same number"):
-        metric(words("a") * n, words("a") * m)
+        bleu(words("a") * n, words("a") * m)
 
 
 # --- alignments ----------------------------------------------------------------------------------------------------
@@ -140,9 +133,14 @@ def test_a_link_given_twice_counts_once():
     assert alignment_error_rate([[(0, 0), (0, 0)]], [((0, 0), (1, 1))]) == pytest.approx(1 / 3)
 
 
-def test_as_many_alignments_as_sentences():
-    with pytest.raises(ValueError, match="zip"):
-        alignment_error_rate([{(0, 0)}], [])
+def test_alignments_that_cannot_be_compared_are_told():
+    record = AttentionRecord(torch.eye(2), ["a", "b"], ["c", "d"])
+    for predicted, true, message in [([{(0, 0)}], [], "1 predicted alignments and 0 true ones; expected as many"),
+                                     ([record], iter([]), "1 predicted alignments and 0 true ones"),
+                                     ([{(0, 0)}], None, "predicted is links, true is None; expected a list of rec"),
+                                     (record, None, "predicted is one record; expected a list of records")]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            alignment_error_rate(predicted, true)
 
 
 # --- groups --------------------------------------------------------------------------------------------------------
@@ -161,9 +159,9 @@ def test_groups_of_phenomena_overlap():
 def test_a_metric_for_each_group():
     hypotheses, references = words("a", "b", "c", "d"), words("a", "x", "c", "x")
     groups = {"first": [0], "even": [1, 3], "most": [0, 1, 2]}
-    assert by_group(exact_match, groups, hypotheses, references) == pytest.approx(
-        {"first": 1, "even": 0, "most": 2 / 3})
-    assert list(by_group(exact_match, groups, hypotheses, references)) == list(groups)
+    scores = by_group(lambda a, b: sum(map(list.__eq__, a, b)) / len(a), groups, hypotheses, references)
+    assert scores == pytest.approx({"first": 1, "even": 0, "most": 2 / 3})
+    assert list(scores) == list(groups)
 
 
 # --- answers -------------------------------------------------------------------------------------------------------
@@ -206,3 +204,11 @@ def test_truths_are_a_list_of_at_least_one(metric):
         metric("Oslo", "Oslo")
     with pytest.raises(ValueError, match="expected a list of at least one right answer"):
         metric("Oslo", [])
+
+
+def test_sign_test_counts_what_only_one_gets_right():
+    one, other = [True] * 9 + [False] + [True] * 5, [False] * 9 + [True] + [True] * 5
+    assert sign_test(one, other) == (9, 1, pytest.approx(22 / 1024))
+    assert sign_test([True, False], [True, False]) == (0, 0, 1.0)
+    with pytest.raises(ValueError, match="zip"):
+        sign_test([True], [True, False])

@@ -284,8 +284,6 @@ def test_committed_notebook(path, check):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_keeps_its_budget(path):
-    if path.name[:2] in LONG:
-        pytest.skip("a lesson that is still to be cut")
     counts = counted(read(path))
     budget = FURTHER if is_further(path) else LESSON
     assert {name: n for name, n in counts.items() if n > budget.get(name, math.inf)} == {}
@@ -304,7 +302,6 @@ def test_a_lesson_and_its_further_notebooks_link_to_each_other():
 
 LESSON = {"cells": 150, "words": 4500, "words of notes": 1500, "lines of code": 450, "slides": 40, "minutes": 75}
 FURTHER = {"cells": 90, "words": 2500, "lines of code": 300}
-LONG = {"03", "04", "05", "06"}                           # numbers of lessons that are still to be cut
 
 
 def counted(notebook: NotebookNode) -> dict[str, float]:

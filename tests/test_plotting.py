@@ -257,3 +257,15 @@ def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(no
 def test_a_run_without_a_step_has_no_curve(notebook):
     LiveCurve("GRU", 2).update([], final=True)
     assert notebook.new == []
+
+
+def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
+    figure = plotting.plot_runs({"a": {50: [1.0, 3.0], 200: [4.0, 6.0]}, "b": {50: [0.0, 0.0], 200: [5.0, 5.0]}},
+                                "labels", "accuracy", guessing=2.0)
+    axes, = figure.axes
+    assert [line.get_ydata().tolist() for line in axes.lines[:2]] == [[2.0, 5.0], [0.0, 5.0]]
+    assert axes.lines[2].get_ydata()[0] == 2.0
+    heights = sorted(text.xy[1] for text in axes.texts)
+    assert heights[1] - heights[0] > 0.2
+    band = axes.collections[0].get_paths()[0].vertices
+    assert {(50.0, 1.0), (50.0, 3.0), (200.0, 4.0), (200.0, 6.0)} <= set(map(tuple, band.tolist()))

@@ -144,7 +144,7 @@ def test_keys(show):
         ("ArrowUp", (1, 7)), ("ArrowRight", (1, 8)), ("]", (2, 9)), ("]", (2, 9)), ("ArrowRight", (2, 9)),
         ("ArrowLeft", (2, 8)), ("[", (1, 7)), ("[", (0, 6)), ("[", (0, 6)), ("ArrowUp", (0, 6)),
         ("ArrowDown", (1, 6)), ("Home", (1, 0)), ("End", (1, 9)),
-    ]:  # fmt: skip
+    ]:
         page.keyboard.press(key)
         assert cell(page) == chosen, key
     page.keyboard.press("n")  # means nothing here, and must not turn a slide
@@ -178,7 +178,7 @@ def test_a_screen_reader_hears_title_kinds_and_the_pair(show):
     page = show(explorer("rotary", title="Where?"))
     heard = page.locator(".position-explorer").aria_snapshot()
     for line in ('group "Where?"', 'group "kind of encoding"', 'button "Rotary" [pressed]', "status: query 2",
-                 'application "Rotary. query 2 · key 7 · 5 apart'):  # fmt: skip
+                 'application "Rotary. query 2 · key 7 · 5 apart'):
         assert line in heard, heard
 
 

@@ -12,12 +12,12 @@ LIVE = "application/vnd.jupyter.widget-view+json"
 SUM = Question("What does `softmax` return?", [
     ("Scores.", "No. Scores go in.", False),
     ("Weights that sum to one.", "Right. Each is positive.", True),
-])  # fmt: skip
+])
 MASK = Question("Where does the mask work?", (
     ("Before the softmax.", "Right: `-inf` becomes 0.", True),
     ("After it.", "No. The rows would not sum to one.", False),
     ("Nowhere.", "No.", False),
-))  # fmt: skip
+))
 
 
 def folded(html):
@@ -140,7 +140,7 @@ def test_without_scripts_every_choice_opens_its_explanation():
             ("Before the softmax.", "✓ Right: <code>-inf</code> becomes 0."),
             ("After it.", "✗ No. The rows would not sum to one."), ("Nowhere.", "✗ No."),
         ]),
-    ]  # fmt: skip
+    ]
     assert "<img" not in html
 
 
@@ -164,7 +164,7 @@ def test_texts_cannot_leave_their_place():
     assert folded(html)[0] == ("1. <code>&lt;/code&gt;&lt;b&gt;</code>", [
         ("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;", "✓ &lt;!--&lt;script&gt;"),
         ("&#x27;&quot;&amp;\u2028\u2029", "✗ &lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"),
-    ])  # fmt: skip
+    ])
     state = exported(quiz)
     assert state["title"] == HOSTILE[0]
     assert state["_questions"] == [[HOSTILE[2], [[*right], [HOSTILE[3], HOSTILE[0], False]]]]

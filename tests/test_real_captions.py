@@ -8,6 +8,7 @@ import torch
 
 from course_utils.attention import AttentionRecord
 from course_utils.claims.stored import EXPERIMENTS, stored
+from course_utils.metrics import hard_alignment
 
 sys.path.insert(0, str(EXPERIMENTS))
 real_captions = importlib.import_module("real_captions")
@@ -51,7 +52,14 @@ def test_a_run_in_miniature_stores(monkeypatch, tmp_path):
     assert measured.seeds == [0]
     assert [row["steps"] for row in measured.results["models"].values()] == [2, 2]
     assert set(measured.results["models"]) == set(real_captions.MODELS)
-    shown = measured.results["attention"][1]
-    assert len(shown["weights"]) == len(shown["rows"])
-    assert {len(row) for row in shown["weights"]} == {len(shown["columns"])}
+    shown = AttentionRecord.from_json(measured.results["attention"][1])
+    assert shown.weights.shape == (len(shown.rows), len(shown.columns))
+    assert shown.n_words == len(shown.columns) - 1                           # without <eos>
     assert [file.name for file in tmp_path.iterdir()] == ["real_captions.json"]
+
+
+def test_what_was_stored_is_a_record_as_it_was_read():
+    for kept in stored("real_captions").results["attention"]:
+        record = AttentionRecord.from_json(kept)
+        assert record.to_json() == kept
+        assert all(column < record.columns.index("<eos>") for _, column in hard_alignment(record))

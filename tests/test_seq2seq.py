@@ -138,6 +138,13 @@ def test_the_decoder_learns_through_its_first_state(config):
     assert gradient.any()
 
 
+def test_an_lstms_first_state_is_the_summarys_and_its_first_cell_is_zero():
+    model, (source, _) = make_model(("additive", "previous", "lstm", True)), make_inputs()
+    memory, (state, cell) = model.encode(source)
+    assert_close(state, model.bridge(memory.summary).tanh())
+    assert torch.equal(cell, torch.zeros_like(state))
+
+
 @every_model
 def test_the_seed_decides_the_model(config):
     source, target = make_inputs()

@@ -108,7 +108,7 @@ def test_keys(show):
     score = page.get_by_role("slider", name="score of street")
     score.focus()
     for key, value in [("ArrowRight", -0.4), ("ArrowUp", -0.3), ("ArrowLeft", -0.4), ("ArrowDown", -0.5),
-                       ("End", 4.0), ("ArrowRight", 4.0), ("Home", -4.0)]:  # fmt: skip
+                       ("End", 4.0), ("ArrowRight", 4.0), ("Home", -4.0)]:
         page.keyboard.press(key)
         twin.scores = [1.2, 0.5, value, 2.1]
         agrees(page, twin)
@@ -147,7 +147,7 @@ def test_focus_is_seen_and_every_control_is_reached(show):
 def test_a_screen_reader_hears_names_and_values(show):
     heard = show(lab(title="A lab")).locator(".softmax-lab").aria_snapshot()
     for line in ('group "A lab"', 'slider "width d"', 'checkbox "divide by √d"', 'slider "temperature"',
-                 'slider "score of tired"', "status:"):  # fmt: skip
+                 'slider "score of tired"', "status:"):
         assert line in heard, heard
 
 

@@ -117,7 +117,7 @@ def test_one_kind_in_place_of_the_other():
 def test_what_is_refused_in_place_changes_nothing():
     for view, act in ((numbers(step=1), lambda view: view.set_attention(Q, K[:4], V)),
                       (numbers(step=1), lambda view: view.set_attention(Q[:3], K, V)),
-                      (writing(step=1), lambda view: view.set_decoding(WEIGHTS[:, :3]))):  # fmt: skip
+                      (writing(step=1), lambda view: view.set_decoding(WEIGHTS[:, :3]))):
         before = view.to_html()
         with pytest.raises(ValueError, match=r"keys|tokens in rows"):
             act(view)
@@ -140,7 +140,7 @@ def test_what_is_refused_in_place_changes_nothing():
     ({"keys": K / 0}, "keys are not all finite"),
     ({"queries": torch.zeros(4, 200), "keys": torch.zeros(5, 200)}, "d = 200 numbers a vector; at most 128"),
     ({"queries": torch.zeros(41, 6), "rows": ["x"] * 41}, "41 tokens in rows; at most 40 can be followed"),
-])  # fmt: skip
+])
 def test_bad_vectors_name_what_is_wrong(changes, message):
     with pytest.raises(ValueError, match=message):
         numbers(**changes)
@@ -154,7 +154,7 @@ def test_bad_vectors_name_what_is_wrong(changes, message):
     ({"probabilities": [0.5, 0.5, 2, 0]}, r"shape \(4,\), \[0.5, 0.5, 2.0, 0.0\]; expected 4 from 0 to 1"),
     ({"probabilities": []}, r"shape \(0,\), \[\]; expected 4 from 0 to 1"),
     ({"weights": torch.ones(1, 41) / 41, "rows": ["x"], "columns": ["x"] * 41}, "41 tokens in columns"),
-])  # fmt: skip
+])
 def test_bad_weights_name_what_is_wrong(changes, message):
     with pytest.raises(ValueError, match=message):
         writing(**changes)

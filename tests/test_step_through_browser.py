@@ -108,7 +108,7 @@ def test_the_story_explains_the_strongest_key_or_the_one_pointed_at(show):
     stage.press("ArrowRight")
     hidden = f"{SCORES[0, 4]:.4f}".replace("-", "−")
     assert said(page) == ("The mask: 1 of 5 keys may not be seen; their scores become −∞.",
-                          f"<eos> may not be seen: −∞ instead of {hidden}")  # fmt: skip
+                          f"<eos> may not be seen: −∞ instead of {hidden}")
     page.mouse.move(1, 1)
     stage.press("ArrowDown")  # another query: its strongest key
     best = int(view.weights[1].argmax())
@@ -232,7 +232,7 @@ def test_keys_of_a_computation(show):
     page.locator(".st-stage").focus()
     for key, step, query in [("ArrowRight", 1, 0), ("End", 4, 0), ("ArrowRight", 4, 0), ("ArrowDown", 4, 1),
                              ("ArrowLeft", 3, 1), ("Home", 0, 1), ("ArrowLeft", 0, 1), ("ArrowUp", 0, 0),
-                             ("ArrowUp", 0, 0)]:  # fmt: skip
+                             ("ArrowUp", 0, 0)]:
         page.keyboard.press(key)
         assert now(page) == (f"{step + 1} {STEPS[step]}", f"query {query + 1} of 4"), key
     page.keyboard.press("n")  # means nothing here, and must not turn a slide
@@ -246,7 +246,7 @@ def test_keys_of_a_sentence(show):
     page.locator(".st-stage").focus()
     for key, step, word in [("ArrowLeft", 0, 0), ("ArrowRight", 1, 0), ("ArrowRight", 0, 1), ("ArrowDown", 0, 2),
                             ("End", 1, 3), ("ArrowRight", 1, 3), ("ArrowDown", 1, 3), ("ArrowLeft", 0, 3),
-                            ("ArrowLeft", 1, 2), ("ArrowUp", 1, 1), ("Home", 0, 0)]:  # fmt: skip
+                            ("ArrowLeft", 1, 2), ("ArrowUp", 1, 1), ("Home", 0, 0)]:
         page.keyboard.press(key)
         assert now(page) == (f"{step + 1} {('look', 'write')[step]}", f"word {word + 1} of 4"), key
     assert page.evaluate("heard") == []
@@ -345,7 +345,7 @@ def test_a_screen_reader_hears_title_steps_and_the_story(show, make):
     StepThrough(*np.ones((3, 12, 64)), ["européenne", "a", "était", "économique"] * 3, title="Long"),
     writing(title="Word by word", probabilities=[0.5] * 4),
     StepThrough.decoding(np.full((8, 15, 14), 1 / 14), ["européenne", "a", "était"] * 5, ["agreement", "on"] * 7),
-], ids=["numbers", "long", "words", "sentence"])  # fmt: skip
+], ids=["numbers", "long", "words", "sentence"])
 def test_it_has_one_size_that_fits_a_slide(show, open_page, view, wide):
     page = show(view, page=open_page(viewport={"width": wide, "height": 720}))
     box = page.locator(".step-through").bounding_box()
@@ -417,7 +417,7 @@ def test_several_on_a_page_are_strangers(show):
 
 
 @pytest.mark.parametrize("make", [lambda: numbers(mask=MASK, title="Look"), lambda: writing(title="Look")],
-                         ids=["numbers", "words"])  # fmt: skip
+                         ids=["numbers", "words"])
 @pytest.mark.parametrize("end", [False, True])
 def test_axe_and_contrast_on_a_dark_page(show, make, end):
     page = show("<title>steps</title>", DARK, "<main><h1>steps</h1>", make(), "</main>")

@@ -25,6 +25,13 @@ def test_each_table_has_its_place_and_a_script(name):
     assert (EXPERIMENTS / f"{name.split()[0]}.py").is_file()
 
 
+def test_every_script_and_every_measurement_has_its_row():
+    rows = [line for line in (EXPERIMENTS / "README.md").read_text(encoding="utf-8").splitlines() if line[0:1] == "|"]
+    for script in EXPERIMENTS.glob("*.py"):
+        row, = (row for row in rows if f"`python experiments/{script.name}`" in row)
+        assert not script.with_suffix(".json").is_file() or row.endswith(f"| `{script.stem}.json` |")
+
+
 def test_a_table_has_means_in_percent_and_a_gap_where_nothing_was_measured():
     rows = {"50": {"accuracy": {"a": [0.5, 0.6], "b": [0.25, 0.25]}, "cpu_seconds": [1.0, 2.0]},
             "2000": {"accuracy": {"a": [0.75, 0.75]}, "cpu_seconds": [60.0, 61.2]}}

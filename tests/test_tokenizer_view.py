@@ -212,7 +212,7 @@ def test_another_vocabulary_in_place():
 
 @pytest.mark.parametrize("vocab", [
     SMALL.vocab, [*SPECIALS], [*SPECIALS, "x" * 40, "x" * 41 + "y", "x" * 41 + "z", "é", "e\u0301", "😀😀", "😀😁"],
-])  # fmt: skip
+])
 def test_a_vocabulary_travels(vocab):
     assert unpacked(_packed([*vocab, "no word", ""])) == sorted(vocab)
 
@@ -220,7 +220,7 @@ def test_a_vocabulary_travels(vocab):
 def test_an_output_of_pieces():
     view = TokenizerView.wordpiece("Abcc ☃", SMALL, title="BERT")
     assert view._in_words().splitlines() == ["BERT: 2 words in 4 pieces after 4 of 4 steps (## is inside a word):",
-                                             "ab ##c ##c   [UNK]"]  # fmt: skip
+                                             "ab ##c ##c   [UNK]"]
     assert repr(view) == f"TokenizerView('Abcc ☃', vocabulary={len(SMALL)}, step=4)"
     state = exported(view)["_content"]
     assert (state["kind"], state["lowercase"], unpacked(state["pieces"])) == ("wordpiece", True, sorted(SMALL.vocab))

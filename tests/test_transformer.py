@@ -7,13 +7,21 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_attention_heads import torch_twin
+from sample_models import shaken, torch_twin
 from torch import nn
 from torch.testing import assert_close
 
 from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Batch, Vocab, collate, encode_pairs
-from course_utils.decoding import attention_records, evaluating, greedy, sample, translate
+from course_utils.decoding import (
+    attention_records,
+    beam_search,
+    beam_tree,
+    evaluating,
+    greedy,
+    sample,
+    translate,
+)
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import (
     BASE,
@@ -38,21 +46,8 @@ both_modes = pytest.mark.parametrize("training", [True, False], ids=["train", "e
 
 
 @pytest.fixture(autouse=True)
-def one_thread_and_the_same_weights_in_every_run():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _same_weights_in_every_run():
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(threads)
-
-
-def shaken(module):
-    """With biases and norms that are not zeros and ones, so that one left out is seen."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() == 1:
-                parameter += 0.3 * torch.randn_like(parameter)
-    return module
 
 
 def make_model(seed=0, target_size=VOCAB, **changes):
@@ -341,6 +336,10 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     batch = Batch(SOURCE, TARGET)
     assert weights_made(lambda: sequence_loss(model, batch)) == weights_made(
         lambda: sequence_loss(model.train(), batch)) == (0, 9)
+    vocab = Vocab([[f"w{i}" for i in range(VOCAB - 4)]])
+    for act in (lambda: greedy(model, SOURCE, max_len=4, need_weights=False), lambda: sample(model, SOURCE, max_len=4),
+                lambda: beam_search(model, SOURCE, max_len=4), lambda: beam_tree(model, SOURCE[0], vocab, max_len=4)):
+        assert weights_made(act)[0] == 0
 
 
 def test_the_weights_of_all_three_attentions():

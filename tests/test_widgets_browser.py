@@ -34,7 +34,7 @@ SUM = Question("What does `softmax` return?", [
     ("Scores.", "No. Scores go in.", False),
     ("Weights that sum to one.", "Right. Each is positive, and a number added to all scores changes nothing.", True),
     ("A mask.", "No. " + "A mask is given to it. " * 12, False),
-])  # fmt: skip
+])
 MASK = Question("Where does the mask work?", [("Before the softmax.", "Right.", True), ("After it.", "No.", False)])
 LAST = Question("Who asks?", [("The key.", "No.", False), ("The query.", "Right.", True)])
 
@@ -94,13 +94,13 @@ def test_keys_of_the_quiz(show):
     page.get_by_role("radio").first.focus()
     focused = "document.activeElement.parentNode.textContent"
     for key, choice, mark in [("2", "Weights", "✓"), ("ArrowDown", "A mask", "✗"), ("ArrowUp", "Weights", "✓"),
-                              ("1", "Scores", "✗"), ("9", "Scores", "✗")]:  # fmt: skip
+                              ("1", "Scores", "✗"), ("9", "Scores", "✗")]:
         page.keyboard.press(key)
         assert seen(page)[2] == [mark], key
         assert choice in page.locator("label:has(:checked)").inner_text()
         assert choice in page.evaluate(focused)
     for key, asks in [("ArrowLeft", SUM), ("ArrowRight", MASK), ("ArrowRight", LAST), ("ArrowRight", LAST),
-                      ("ArrowLeft", MASK)]:  # fmt: skip
+                      ("ArrowLeft", MASK)]:
         page.keyboard.press(key)
         assert seen(page)[0] == [asks.asks.replace("`", "")], key
     assert "Before the softmax." in page.evaluate(focused)
@@ -144,7 +144,7 @@ def test_a_screen_reader_hears_question_choices_and_explanation(show):
     for line in (
         'group "Quiz"', 'radiogroup "What does softmax return?"', 'radio "1 Scores. wrong" [checked]', "status:",
         'img "wrong"', "No. Scores go in.", 'button "next question"',
-    ):  # fmt: skip
+    ):
         assert line.replace("1 ", "") in tree.replace("1 ", ""), tree
     for hidden in ("Where does the mask work?", "Each is positive", "The query."):
         assert hidden not in tree
@@ -263,7 +263,7 @@ def test_the_last_step_is_shown_with_its_merge(show):
     assert page.get_by_text("step 6 of 6").is_visible()
     assert page.locator(".tv-used li").all_inner_texts() == [
         "1 l + o", "2 lo + w", "3 e + r·", "4 e + s", "5 es + t·", "6 low + er·",
-    ]  # fmt: skip
+    ]
     assert page.locator(".tv-end").first.get_attribute("title") == "end of a word, written </w>"
 
 
@@ -273,7 +273,7 @@ def test_keys_and_buttons_step_as_python_does(show):
     stage = page.locator(".tv-stage")
     stage.focus()
     for key, step in [("ArrowRight", 6), ("ArrowLeft", 5), ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1),
-                      ("End", 6)]:  # fmt: skip
+                      ("End", 6)]:
         page.keyboard.press(key)
         view.step = step
         assert [piece for word in pieces(page) for piece in word] == list(view.pieces), key
@@ -399,7 +399,7 @@ def test_a_step_takes_the_longest_piece_that_begins_the_rest(show):
         ("ArrowRight", 3, [], "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK].", ["##lo", "##l"]),
         ("ArrowLeft", 2, ["unlo"], "2 pieces. ##est is a piece as it is.", []),
         ("End", 3, [], "3 pieces. No piece begins ##lo, so all of unlo becomes [UNK].", ["##lo", "##l"]),
-    ]:  # fmt: skip
+    ]:
         page.keyboard.press(key)
         view.step = step
         assert [piece for word in pieces(page) for piece in word] == list(view.pieces), key
@@ -442,7 +442,7 @@ def random_texts(vocab):
             parts.append(shuffled.choice([piece, piece.title(), piece[1:], shuffled.choice(odd), " ", " "]))
         yield "".join(parts)[:400]
     letters = [chr(k) for first, last in [(32, 0x24f), (0x300, 0x530), (0x5d0, 0x5ea), (0x600, 0x700), (0x900, 0x97f),
-                                          (0x1e00, 0x2070), (0x3040, 0x30ff)] for k in range(first, last)]  # fmt: skip
+                                          (0x1e00, 0x2070), (0x3040, 0x30ff)] for k in range(first, last)]
     letters = [letter for letter in letters if unicodedata.category(letter) != "Cn"]
     for _ in range(400):
         yield "".join(shuffled.choices(letters, k=12))
@@ -471,7 +471,7 @@ def test_strange_texts_are_text_in_both_ways(show, browser_page, way):
     parts = sorted({part for text in STRANGE_TEXTS for part in text.lower().split()})
     known = WordPiece([*SPECIALS, *parts, *{f"##{letter}" for part in parts for letter in part}, *set("".join(parts))])
     make = {"bpe": lambda text: TokenizerView(text, [("<", "s"), ("<s", "c")], title=STRANGE_TEXTS[1]),
-            "wordpiece": lambda text: TokenizerView.wordpiece(text, known, title=STRANGE_TEXTS[1])}[way]  # fmt: skip
+            "wordpiece": lambda text: TokenizerView.wordpiece(text, known, title=STRANGE_TEXTS[1])}[way]
     page = show(make(""))
     field = page.get_by_role("textbox")
     assert page.locator(".is-title").text_content() == STRANGE_TEXTS[1]
@@ -500,7 +500,7 @@ def test_wordpiece_for_everyone(show):
     assert [c for c in found if c[0] < SMALLEST_CONTRAST] == []
     tree = page.locator(".tokenizer-view").aria_snapshot()
     for line in ('slider "pieces taken": "2"', 'group "2 pieces: low ##est"', 'button "next piece"',
-                 'list "beginnings of the rest, the longest first"'):  # fmt: skip
+                 'list "beginnings of the rest, the longest first"'):
         assert line in tree, tree
     box = page.locator(".tokenizer-view").bounding_box()
     assert box["height"] <= 520
@@ -520,7 +520,7 @@ def test_a_screen_reader_hears_pieces_and_step(show):
     tree = page.locator(".tokenizer-view").aria_snapshot()
     for line in ('group "Tokenizer view"', 'textbox "text to split"', "text: lower", 'button "3 e + r·"',
                  'slider "merges done": "3"', "status:",
-                 'group "2 pieces: low er·"', 'list "merges that the text uses"', 'button "next merge"'):  # fmt: skip
+                 'group "2 pieces: low er·"', 'list "merges that the text uses"', 'button "next merge"'):
         assert line in tree, tree
     assert page.get_by_role("slider").get_attribute("aria-valuetext") == "3 of 4"
 

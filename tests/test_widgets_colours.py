@@ -25,7 +25,7 @@ VISION = {
 # thin lines and words, apart from each other, need several times what is just noticeable side by side
 SMALLEST = 15
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
-                [0.0193339, 0.1191920, 0.9503041]])  # fmt: skip
+                [0.0193339, 0.1191920, 0.9503041]])
 WHITE = XYZ.sum(axis=1)
 
 

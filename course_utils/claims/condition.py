@@ -7,6 +7,7 @@
 import ast
 import math
 import operator
+import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -48,7 +49,8 @@ def parse(text: str) -> list[ast.Compare]:
 
     Raises:
         TypeError: if the condition is not text.
-        ValueError: if it is not made of comparisons, or one of them compares nothing measured, or a thing with itself.
+        ValueError: if it is not made of comparisons, or one of them compares nothing measured, or comes out the same
+            whatever is measured.
     """
     if not isinstance(text, str):
         raise TypeError(f"the condition is {text!r}, a {type(text).__name__}; expected text, because it is shown and "
@@ -66,8 +68,8 @@ def parse(text: str) -> list[ast.Compare]:
                 raise ValueError(f"{link} in the condition {text!r} does not compare numbers. {_EXAMPLE}")
             if not _labels(left) | _labels(right):
                 raise ValueError(f"{link} in the condition {text!r} compares nothing that was measured. {_EXAMPLE}")
-            if ast.dump(left) == ast.dump(right):
-                raise ValueError(f"{link} in the condition {text!r} compares a thing with itself. {_EXAMPLE}")
+            if (always := _always(left, sign, right)) is not None:
+                raise ValueError(f"{link} in the condition {text!r} is {always} whatever is measured. {_EXAMPLE}")
     return comparisons
 
 
@@ -166,6 +168,23 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
 def _truth(left: ast.expr, sign: ast.cmpop, right: ast.expr, measured: Mapping[str, float]) -> bool:
     sides = _value(left, measured), _value(right, measured)
     return not any(map(math.isnan, sides)) and _COMPARE[type(sign)][0](*sides)
+
+
+def _always(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> bool | None:
+    """What a comparison gives for all sampled numbers, or None if they differ. NaN says nothing."""
+    rng, labels, found = random.Random(0), sorted(_labels(left) | _labels(right)), set()
+    numbers = [abs(part.value) for side in (left, right) for part in ast.walk(side)
+               if isinstance(part, ast.Constant) and not isinstance(part.value, str)]
+    for _ in range(300):
+        some = [0, 1, -1, *numbers, rng.uniform(0, 1), *(s * 10 ** rng.uniform(-6, 12) for s in (1, -1))]
+        gap = _value(ast.BinOp(left, ast.Sub(), right), {label: rng.choice(some) for label in labels})
+        if not math.isnan(gap):
+            found.add((gap > 0) - (gap < 0))
+        if {-1, 1} <= found:                                # numbers between these make both sides equal
+            found.add(0)
+        if len({_COMPARE[type(sign)][0](gap, 0) for gap in found}) == 2:
+            return None
+    return _COMPARE[type(sign)][0](found.pop(), 0) if found else None
 
 
 def _value(node: ast.expr, measured: Mapping[str, float]) -> float:

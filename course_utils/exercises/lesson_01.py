@@ -1,5 +1,6 @@
 """Lesson 01, the seq2seq bottleneck: the exercises, their solutions and the ways in which they go wrong."""
 
+import math
 from collections import Counter
 from itertools import pairwise
 
@@ -56,7 +57,7 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
        "ids, lengths", f"ids, lengths - {less}") for less in (0, 1)),
     ("A tensor is a rectangle, and these lists have different lengths. Pad the short ones first.",
      "torch.full((len(sentences), int(lengths.max())), PAD)", "torch.tensor(sentences)"),
-))
+), timed=lambda rng: (torch.randint(EOS + 1, 40, (64, 40), generator=rng).tolist(),))
 
 
 # --- most_frequent_pair --------------------------------------------------------------------------------------
@@ -134,51 +135,39 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
 ), timed=lambda rng: ({tuple(_letters(rng, _number(rng, 2, 9))): _number(rng, 1, 99) for _ in range(40)},))
 
 
-# --- clip_factor ---------------------------------------------------------------------------------------------
+# --- gate_bias -----------------------------------------------------------------------------------------------
 
-def clip_factor(gradients, max_norm):
-    """Tensors of any shapes to the factor ``()``, at most 1, with which all their numbers have norm ``max_norm``."""
-    norm = sum((g ** 2).sum() for g in gradients).sqrt()            # of all numbers together, ()
-    return (max_norm / norm).clamp(max=1.0)
-
-
-def _gradients_inputs(rng, allowed=None, scale=1.0):
-    """Three tensors of different shapes, and a norm: a share of theirs."""
-    b, d = sizes(rng, 2)
-    gradients = [scale * randn(rng, b + 1, d), scale * randn(rng, d + 2), scale * randn(rng, 2, b, d)]
-    norm = float(torch.cat([g.flatten() for g in gradients]).norm())
-    return gradients, norm * (allowed or 0.1 + 0.3 * float(torch.rand((), generator=rng))) or 1.0
+def gate_bias(fraction, steps):
+    """The bias of a gate that keeps ``fraction`` of the state over ``steps`` steps."""
+    gate = fraction ** (1 / steps)                          # kept at every step
+    return math.log(gate / (1 - gate))                      # the sigmoid, undone
 
 
-NORM, FACTOR = "sum((g ** 2).sum() for g in gradients).sqrt()", "(max_norm / norm).clamp(max=1.0)"
+def _gate_inputs(rng, steps=None):
+    """A fraction between 0.005 and 0.995, and a number of steps from 2."""
+    return 0.005 + 0.99 * float(torch.rand((), generator=rng)), steps or _number(rng, 2, 120)
 
-CLIP_FACTOR = Exercise(clip_factor, {"factor": ""}, {
-    "on ordinary inputs": _gradients_inputs,
-    "when the gradients are short enough": lambda rng: _gradients_inputs(rng, allowed=1.5),
-    "when all gradients are zero": lambda rng: _gradients_inputs(rng, scale=0.0),
+
+GATE, UNDONE = "fraction ** (1 / steps)", "math.log(gate / (1 - gate))"
+
+GATE_BIAS = Exercise(gate_bias, {"bias": ""}, {
+    "on ordinary inputs": _gate_inputs,
+    "with a single step": lambda rng: _gate_inputs(rng, 1),
+    "when almost everything is kept over 1,000 steps": lambda rng: (0.99, 1000),
 }, (
-    *(("The norm is that of all numbers together: the root of the sum of all squares. Norms of single tensors do not "
-       "add up.", NORM, norm) for norm in (
-        "sum(g.norm() for g in gradients)", "torch.stack([g.norm() for g in gradients]).max()",
-        "torch.stack([g.norm() for g in gradients]).mean()", "gradients[0].norm()")),
-    *(("This is another length than the Euclidean one: square all numbers, add them up, take the root.", NORM, norm)
-      for norm in ("sum(g.abs().sum() for g in gradients)", "torch.stack([g.abs().max() for g in gradients]).max()")),
-    ("The root is missing: the sum of the squares is the square of the norm.", NORM, NORM.removesuffix(".sqrt()")),
-    *(("The squares are averaged. Their sum is needed: the norm grows with the number of weights.", NORM, norm)
-      for norm in ("torch.cat([g.flatten() for g in gradients]).square().mean().sqrt()",
-                   "sum((g ** 2).mean() for g in gradients).sqrt()")),
-    *(("A short gradient is made longer. Within the limit it stays as it is: the factor is never more than 1.",
-       FACTOR, factor) for factor in ("max_norm / norm", "max_norm / (norm + 1e-6)")),
-    ("The factor is upside down: a gradient that is twice too long is multiplied by one half.",
-     FACTOR, "(norm / max_norm).clamp(min=1.0)"),
-    ("The factor is upside down, and never more than 1: a long gradient stays as it is, a short one gets shorter.",
-     FACTOR, "(norm / max_norm).clamp(max=1.0)"),
-    ("This is the norm after clipping, not the factor that leads to it: divide by the norm.",
-     FACTOR, "norm.clamp(max=max_norm)"),
-    ("A long gradient is thrown away. Shorten it: its direction is worth keeping.",
-     FACTOR, "(norm <= max_norm).float()"),
-    ("0/0: a gradient of zero needs no division. max_norm / norm is infinite there, and clamp makes it 1.",
-     FACTOR, "(max_norm / norm).clamp(max=1.0) * norm / norm"),
+    *(("The losses are added up. They multiply: after n steps gate ** n is left, so the gate is the n-th root.",
+       GATE, gate)
+      for gate in ("1 - (1 - fraction) / steps", "fraction / steps")),
+    ("This is the power, not the root: the gate to the power of `steps` is to give `fraction`.",
+     GATE, "fraction ** steps"),
+    ("`fraction` is to be left after all steps, not after one: take the root.", GATE, "fraction"),
+    ("This is the gate, not its bias. The gate is sigmoid(bias): undo the sigmoid.", UNDONE, "gate"),
+    ("The sigmoid was applied once more. Undo it: log(gate / (1 - gate)).", UNDONE, "1 / (1 + math.exp(-gate))"),
+    ("The sign is wrong: a gate above one half needs a positive bias.", UNDONE, "math.log((1 - gate) / gate)"),
+    *(("The logarithm undoes an exponential. What undoes the sigmoid is log(gate / (1 - gate)).", UNDONE, undone)
+      for undone in ("math.log(gate)", "-math.log(gate)")),
+    *(("The exponential is natural, and so is its logarithm: math.log.", UNDONE, f"math.log{base}(gate / (1 - gate))")
+      for base in ("10", "2")),
 ))
 
 
@@ -255,6 +244,7 @@ def _target_inputs(rng, B=None):
 
 
 INPUTS, LABELS = "target[:, :-1]", "target[:, 1:]"
+CUT = "One of the two is not cut. The inputs lose the last column, the labels the first: T columns each."
 SAME = "Both are the same: the decoder would be asked to copy what it reads."
 
 SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
@@ -269,8 +259,8 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
         ("The two are swapped. The inputs begin with BOS, and the labels end with EOS.", f"{LABELS}, {INPUTS}"),
         *(("The labels are two words ahead. After BOS comes the first word: target[:, 1:].", two)
           for two in ("target[:, :-2], target[:, 2:]", f"{INPUTS}, F.pad(target[:, 2:], (0, 1))")),
-        ("BOS and EOS are cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
-         "target[:, 1:-1], target[:, 1:-1]"),
+        *(("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.", both)
+          for both in ("target[:, 1:-1], target[:, 1:-1]", "target[:, 1:-1], target[:, 2:]")),
         *(("The labels lost their last column. The decoder has to learn when to say EOS.", f"{inputs}, target[:, 1:-1]")
           for inputs in (INPUTS, "target[:, :-2]")),
         ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", "target[:-1], target[1:]"))),
@@ -280,6 +270,9 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
      LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"),
     ("The inputs begin with a second BOS. The target has one already: target[:, :-1].",
      INPUTS, "F.pad(target[:, :-2], (1, 0), value=BOS)"),
+    *((CUT, f"{INPUTS}, {LABELS}", both) for both in (
+        f"target, {LABELS}", f"{INPUTS}, target", "target, F.pad(target[:, 1:], (0, 1))",
+        "target, target.roll(-1, 1)")),
 ))
 
 
@@ -541,5 +534,5 @@ PROBE = Exercise(probe, {"labels": "M"}, {
 ))
 
 
-LESSON_01 = (PAD_BATCH, MOST_FREQUENT_PAIR, CLIP_FACTOR, GRU_STEP, SHIFT, BEAM_STEP, BLEU_BY_LENGTH, SAMPLED_LOSS,
+LESSON_01 = (PAD_BATCH, MOST_FREQUENT_PAIR, GATE_BIAS, GRU_STEP, SHIFT, BEAM_STEP, BLEU_BY_LENGTH, SAMPLED_LOSS,
              PROBE)

@@ -135,7 +135,7 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
 
 def encoder_layer(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     """Attention, then feed_forward, each with its own residual and norm: after the sum (Vaswani et al. 2017, section
-    3.1), or with `pre_norm` in front of the sublayer (Xiong et al. 2020).
+    3.1), or with `pre_norm` in front of the sublayer (as in GPT-2; Xiong et al. 2020 compare the two).
     """
     if pre_norm:
         x = x + attention(norm_1(x))
@@ -399,14 +399,13 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
 
 # --- decode_step ---------------------------------------------------------------------------------------------
 
-def decode_step(x, past_k, past_v, W_q, W_k, W_v):
-    """The new words x ``(B, n, d)`` after T words in the cache, past_k ``(B, T, d_k)`` and past_v ``(B, T, d_v)``, to
-    their outputs ``(B, n, d_v)`` and the longer cache.
+def decode_step(q, k, v, past_k, past_v):
+    """Queries, keys and values ``(B, n_heads, n, d_k)`` of n new words, and ``(B, n_heads, T, d_k)`` of those before,
+    to the new words' outputs ``(B, n_heads, n, d_k)`` and the longer cache.
     """
-    q = x @ W_q                                                         # (B, n, d_k)
-    k = torch.cat([past_k, x @ W_k], dim=1)                             # (B, T+n, d_k)
-    v = torch.cat([past_v, x @ W_v], dim=1)                             # (B, T+n, d_v)
-    mask = attention.causal_mask(q.size(1), k.size(1))                  # (n, T+n)
+    k = torch.cat([past_k, k], dim=2)                                   # (B, n_heads, T+n, d_k)
+    v = torch.cat([past_v, v], dim=2)                                   # (B, n_heads, T+n, d_k)
+    mask = attention.causal_mask(q.size(2), k.size(2))                  # (n, T+n)
     weights = attention.masked_softmax(q @ k.mT / math.sqrt(q.size(-1)), mask)
     return weights @ v, k, v
 
@@ -414,55 +413,54 @@ def decode_step(x, past_k, past_v, W_q, W_k, W_v):
 def _step_inputs(n=1, T=None):
     """A maker of inputs: n new words, after T in the cache."""
     def make(rng):
-        B, t, d, d_k, d_v = sizes(rng, 5)
+        B, t, d_k, n_heads = sizes(rng, 4)
         before = t if T is None else T
-        return (randn(rng, B, n, d), randn(rng, B, before, d_k), randn(rng, B, before, d_v),
-                *(randn(rng, d, width) / math.sqrt(d) for width in (d_k, d_k, d_v)))
+        return (*(randn(rng, B, n_heads, n, d_k) for _ in range(3)),
+                *(randn(rng, B, n_heads, before, d_k) for _ in range(2)))
     return make
 
 
-NEW_K, NEW_V = "torch.cat([past_k, x @ W_k], dim=1)", "torch.cat([past_v, x @ W_v], dim=1)"
-STEP_MASK, SCALE = "attention.causal_mask(q.size(1), k.size(1))", "math.sqrt(q.size(-1))"
+NEW_K, NEW_V = "torch.cat([past_k, k], dim=2)", "torch.cat([past_v, v], dim=2)"
+STEP_MASK, SCALE = "attention.causal_mask(q.size(2), k.size(2))", "math.sqrt(q.size(-1))"
 WEIGHTS, SCORES = f"attention.masked_softmax(q @ k.mT / {SCALE}, mask)", f"(q @ k.mT / {SCALE})"
 OF_THE_PAST = "(q @ past_k.mT / math.sqrt(k.size(-1))).softmax(-1) @ past_v"
-GROWN = f"Append the new key and the new value: {NEW_K}, and the same for v."
+GROWN = f"Append the new keys and the new values: {NEW_K}, and the same for v."
 
-DECODE_STEP = Exercise(decode_step, {"output": "B, n, d_v", "k": "B, T+n, d_k", "v": "B, T+n, d_v"}, {
+DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_heads, T+n, d_k",
+                                     "v": "B, n_heads, T+n, d_k"}, {
     "on ordinary inputs": _step_inputs(),
     "with the first word of all, when the cache is empty (T = 0)": _step_inputs(T=0),
     "when several new words come at once": _step_inputs(n=4),
     "when the first words of all come at once (T = 0)": _step_inputs(n=3, T=0),
 }, (
     *_all(f"The cache is not used: the new word sees only itself. {GROWN}",
-          (NEW_K, "x @ W_k", NEW_V, "x @ W_v"), ("weights @ v, k", "x @ W_v, k")),
+          (NEW_K, "k", NEW_V, "v")),
     *_all(f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
           ("v, k, v", "v, past_k, past_v"), ("weights @ v, k, v", f"{OF_THE_PAST}, past_k, past_v"),
-          ("v, k, v", "v, x @ W_k, x @ W_v")),
+          ("v, k, v", "v, k[:, :, -q.size(2):], v[:, :, -q.size(2):]")),
     ("The new word does not see itself. First append its key and value, then attend to all of them; no mask may hide "
      "the newest.", "weights @ v, k", f"{OF_THE_PAST}, k"),
     ("The new key and value stand in front. They belong behind the others, where their place in the sentence is: "
-     "torch.cat([past_k, new_k], dim=1).",
-     "past_k, x @ W_k]", "x @ W_k, past_k]", "past_v, x @ W_v]", "x @ W_v, past_v]"),
+     "torch.cat([past_k, k], dim=2).", "past_k, k]", "k, past_k]", "past_v, v]", "v, past_v]"),
     *_all("A word falls out of the cache, the oldest or the last. It grows: every word before is still to be seen.",
-          ("[past_k,", "[past_k[:, :-1],", "[past_v,", "[past_v[:, :-1],"),
-          (NEW_K, f"{NEW_K}[:, 1:]", NEW_V, f"{NEW_V}[:, 1:]")),
-    *_all("Each word is projected once: the new ones with x @ W_k and x @ W_v before they go into the cache, those in "
-          "the cache not again. That is what the cache saves.", ("x @ W_k", "x"), ("[past_k,", "[past_k @ W_k,")),
-    *_all("The matrices are mixed up. The query is x @ W_q and is not cached, the key x @ W_k, the value x @ W_v.",
-          ("x @ W_k", "x @ W_q"), ("x @ W_q", "x @ W_k"), ("x @ W_k", "x @ W_q", "q = x @ W_q", "q = x @ W_k")),
-    *_all("The new word is appended along the batch, or along the width. Time is axis 1: dim=1.",
-          ("x @ W_k], dim=1", "x @ W_k], dim=0"), ("x @ W_k], dim=1", "x @ W_k], dim=-1")),
+          ("[past_k,", "[past_k[:, :, :-1],", "[past_v,", "[past_v[:, :, :-1],"),
+          (NEW_K, f"{NEW_K}[:, :, 1:]", NEW_V, f"{NEW_V}[:, :, 1:]")),
+    *_all("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
+          ("q @ k.mT", "q @ v.mT"), ("weights @ v, k", "weights @ k, k"), ("v, k, v", "v, v, k")),
+    *_all("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
+          ("k], dim=2", "k], dim=0"), ("k], dim=2", "k], dim=1"), ("k], dim=2", "k], dim=-1")),
     *_all("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.",
-          *((SCALE, scale) for scale in ("1", "q.size(-1)", "math.sqrt(x.size(-1))", "math.sqrt(k.size(1))"))),
+          *((SCALE, scale) for scale in ("1", "q.size(-1)", "math.sqrt(k.size(2))",
+                                         "math.sqrt(q.size(1) * q.size(3))"))),
     *_all("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
           "its weights sum to one: dim=-1.",
-          (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(1)"), (WEIGHTS, f"{SCORES}.softmax(0)")),
+          (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(2)"), (WEIGHTS, f"{SCORES}.softmax(1)")),
     *_all("The mask counts from the first key, so that the new word sees only the first, or the first few. The new "
           "words are the *last* positions: attention.causal_mask(n, T + n).",
-          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(1))"))),
+          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))"))),
     ("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
      "themselves: attention.causal_mask(n, T + n).", STEP_MASK, "None"),
-))
+), timed=lambda rng: (*(randn(rng, 16, 4, 1, 16) for _ in range(3)), *(randn(rng, 16, 4, 200, 16) for _ in range(2))))
 
 
 # --- sentence_vector -----------------------------------------------------------------------------------------
@@ -522,4 +520,127 @@ SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_INPUTS, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR)
+# --- effective_words -----------------------------------------------------------------------------------------
+
+def effective_words(weights):
+    """Weights ``(…, T_k)`` to ``(…)``: among how many words each row is spread, the exponential of its entropy."""
+    logs = weights.masked_fill(weights == 0, 1).log()                   # 0 log 0 is 0
+    return (-(weights * logs).sum(dim=-1)).exp()
+
+
+def _rows(hard=False):
+    """A maker of rows of weights, with ``hard`` one in four of them on a single word, with zeros elsewhere."""
+    def make(rng):
+        B, T_q, T_k = sizes(rng, 3)
+        weights = (3 * randn(rng, B, T_q + 1, T_k)).softmax(-1)
+        if hard:
+            weights[:, 0] = F.one_hot(torch.arange(B) % T_k, T_k).float()
+        return (weights.double(),)                 # in float64 no gradient is asked for: it is a measurement
+    return make
+
+
+LOGS, ENTROPY = "weights.masked_fill(weights == 0, 1).log()", "-(weights * logs).sum(dim=-1)"
+
+EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
+    "on ordinary inputs": _rows(),
+    "when all weight is on one word, and the others have 0": _rows(hard=True),
+}, (
+    ("This is the entropy in nats. Its exponential is a number of words: 1 if all weight is on one.",
+     f"({ENTROPY}).exp()", ENTROPY),
+    ("This is the entropy in bits. Take the natural logarithm, then the exponential.",
+     ".log()", ".log2()", f"({ENTROPY}).exp()", ENTROPY),
+    ("The logarithm has base 2 and the exponential base e. They must belong together: log and exp.",
+     ".log()", ".log2()"),
+    ("The sign is lost: logarithms of weights are negative, and the entropy is minus their mean.",
+     "(-(weights", "((weights"),
+    *_all("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, "
+          "or set its weight to 1 before the logarithm.", (LOGS, "weights.log()")),
+    *_all("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
+          ("sum(dim=-1)", "sum(dim=1)"), ("sum(dim=-1)", "sum(dim=0)"), ("sum(dim=-1)", "sum()")),
+    *_all("This counts the words whose weight is not 0, however small. Use the entropy.",
+          ("(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()")),
+    ("This is the inverse of the summed squares, another measure of spread. Use the exponential of the entropy.",
+     "(-(weights * logs).sum(dim=-1)).exp()", "1 / weights.pow(2).sum(dim=-1)"),
+))
+
+
+# --- layer_parameters ----------------------------------------------------------------------------------------
+
+def layer_parameters(d_model, d_ff, decoder):
+    """How many numbers a layer learns; a decoder layer has one attention and one norm more."""
+    attention = 4 * (d_model * d_model + d_model)                       # W_q, W_k, W_v, W_o, each with a bias
+    feed_forward = 2 * d_model * d_ff + d_ff + d_model
+    norm = 2 * d_model                                                  # gain and bias
+    return attention + feed_forward + 2 * norm + decoder * (attention + norm)
+
+
+def _widths(decoder):
+    def make(rng):
+        a, b = sizes(rng, 2)
+        return 8 * a, 40 * b + 8, decoder
+    return make
+
+
+LAYER_PARAMETERS = Exercise(layer_parameters, {"parameters": ""}, {
+    "with decoder=False": _widths(False),
+    "with decoder=True": _widths(True),
+}, (
+    ("An attention has four matrices: W_q, W_k, W_v, and W_o after the heads are joined.", "4 *", "3 *"),
+    *_all("The biases are missing. Each of the six matrices of an encoder layer has one.",
+          ("d_model * d_model + d_model", "d_model * d_model", " + d_ff + d_model", ""),
+          ("d_model * d_model + d_model", "d_model * d_model")),
+    *_all("The biases of the feed-forward network are d_ff numbers inside and d_model at its end.",
+          (" + d_ff + d_model", ""), (" + d_ff + d_model", " + 2 * d_model"), (" + d_ff + d_model", " + 2 * d_ff"),
+          (" + d_ff + d_model", " + d_ff"), (" + d_ff + d_model", " + d_model")),
+    ("The feed-forward network has two matrices, into d_ff numbers and back.", "2 * d_model * d_ff", "d_model * d_ff"),
+    *_all("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two in "
+          "an encoder layer, three in a decoder layer.", ("2 * d_model  ", "d_model  "), ("2 * norm", "norm"),
+          ("attention + norm)", "attention)"), ("2 * norm", "3 * norm")),
+    *_all("A decoder layer has a second attention, which reads the memory.",
+          ("attention + norm)", "norm)"), (" + decoder * (attention + norm)", "")),
+    ("A decoder layer has one feed-forward network, as an encoder layer has.",
+     "decoder * (attention + norm)", "decoder * (attention + norm + feed_forward)"),
+))
+
+
+# --- combined_gradient ---------------------------------------------------------------------------------------
+
+def combined_gradient(gradients, n_tokens):
+    """Gradients ``(P, n)`` of P processes' mean losses, and how many tokens each had ``(P,)``, to that of the mean over
+    all tokens ``(n,)``.
+    """
+    shares = n_tokens / n_tokens.sum()                                  # (P,)
+    return (shares.unsqueeze(1) * gradients).sum(dim=0)
+
+
+def _processes(equal=False):
+    def make(rng):
+        P, n = sizes(rng, 2)
+        tokens = torch.full((P,), 7) if equal else torch.randint(3, 60, (P,), generator=rng)
+        return randn(rng, P, n), tokens.float()
+    return make
+
+
+SHARES, WEIGHED = "n_tokens / n_tokens.sum()", "(shares.unsqueeze(1) * gradients).sum(dim=0)"
+
+COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
+    "when all have as many tokens": _processes(equal=True),
+    "when they have different numbers of tokens": _processes(),
+}, (
+    ("Every process counts the same, however few tokens it had. Weigh each gradient by its share of the tokens.",
+     WEIGHED, "gradients.mean(dim=0)"),
+    *_all("The gradients are added up, not averaged: the step would grow with the number of processes.",
+          (WEIGHED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
+    *_all("The sum is not divided by the number of all tokens.", (SHARES, "n_tokens")),
+    ("The processes are weighed by the inverse of their tokens. Many tokens: much weight.",
+     SHARES, "(1 / n_tokens) / (1 / n_tokens).sum()"),
+    *_all("The sum runs over the parameters. Axis 0 counts the processes: sum(dim=0).", ("sum(dim=0)", "sum(dim=1)")),
+    ("The weighted gradients are averaged once more: the shares sum to one already.",
+     "(shares.unsqueeze(1) * gradients).sum(dim=0)", "(shares.unsqueeze(1) * gradients).mean(dim=0)"),
+    ("(P,) and (P, n) do not line up. Give the shares an axis for the parameters: shares.unsqueeze(1).",
+     "shares.unsqueeze(1)", "shares"),
+))
+
+
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_INPUTS, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
+             EFFECTIVE_WORDS, LAYER_PARAMETERS, COMBINED_GRADIENT)

@@ -3,13 +3,18 @@
 import math
 import string
 from collections import Counter
+from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from .. import bert
+from ..pretraining import LITTLE, Classifier, mask_tokens
 from .counted import Counted
 from .engine import Exercise, attempt, close
 from .inputs import randn, sizes
+from .trained import Trained
 
 
 def _pick(rng: torch.Generator, items, n: int) -> list:
@@ -169,16 +174,6 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
 
 
 # --- mask_tokens ---------------------------------------------------------------------------------------------
-
-def mask_tokens(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
-    """Ids ``(B, T)`` to inputs with 80/10/10 % of a share masked, and targets (Devlin et al. 2019, section 3.1)."""
-    asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
-    lot = torch.rand(ids.shape, generator=generator)            # a second draw
-    other = torch.randint(vocab_size, ids.shape, generator=generator)
-    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)     # 80 %
-    inputs = torch.where(asked & (lot >= 0.9), other, inputs)   # 10 %
-    return inputs, torch.where(asked, ids, -100)                # 10 % stay
-
 
 def _seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
@@ -527,4 +522,102 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
 ))
 
 
-LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, SPAN_F1, BEST_SPAN, SCALAR_MIX)
+# --- fine_tuning_step ----------------------------------------------------------------------------------------
+
+def fine_tuning_step(classifier, optimizer, texts, labels):
+    """One step for a whole network: texts are ids, mask and segments, labels ``(B,)``; the loss as a float."""
+    optimizer.zero_grad()
+    logits = classifier(*texts)                             # through every layer
+    loss = F.cross_entropy(logits, labels)                  # of logits
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def _three_batches(n=4):
+    """A maker of inputs: a small classifier with a deviation of 0.3, so that a step shows, and three batches."""
+    def make(rng):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(torch.randint(1000, (), generator=rng)))
+            small = Classifier(bert.Bert(30, replace(LITTLE, d_model=8, n_heads=2, d_ff=16, max_len=12)))
+            for weight in small.parameters():
+                torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
+        batches = []
+        for _ in range(3):
+            length = torch.randint(3, 9, (n, 1), generator=rng)
+            mask = torch.arange(int(length.max())) < length
+            ids = torch.randint(5, 30, mask.shape, generator=rng) * mask
+            batches.append(((ids, mask, torch.zeros_like(ids)), torch.arange(n) % 2))
+        return small, batches
+    return make
+
+
+FORWARD, PROBABILITIES = "logits = classifier(*texts)", ("cross_entropy(logits", "cross_entropy(logits.softmax(dim=-1)")
+FROZEN = (FORWARD, "with torch.no_grad():\n        x = classifier.trunk(*texts).x\n"
+                   "    logits = classifier.head(classifier.trunk.pool(x))")
+KEPT, BACKWARD = ("    optimizer.zero_grad()\n", ""), "    loss.backward()\n"
+NO_GRAD = ("Under no_grad no gradient reaches the trunk: only the new layer and the pooler learn. These are features, "
+           "not fine-tuning. Read without it: classifier(*texts).")
+TWICE = ("cross_entropy takes logits and makes the softmax itself. Of probabilities it takes a second softmax: the "
+         "loss cannot fall below 0.31, and the gradients are small.")
+ADDED_UP = ("The gradients of all steps so far are added up: backward adds to what is there. Set them to zero in each "
+            "step, before backward: optimizer.zero_grad().")
+NOTHING_MOVES = ("Nothing can move. In this order: zero_grad, forward, loss.backward() (computes the gradients), "
+                 "optimizer.step() (uses them).")
+
+FINE_TUNING_STEP = Trained(fine_tuning_step, {"loss": ""}, {
+    "on ordinary inputs": _three_batches(),
+    "with one text": _three_batches(1),
+}, (
+    *((NO_GRAD, *FROZEN, *edits) for edits in ((), PROBABILITIES, KEPT, (*PROBABILITIES, *KEPT))),
+    *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT)),
+    (ADDED_UP, *KEPT),
+    (NOTHING_MOVES, BACKWARD, f"{BACKWARD}    optimizer.zero_grad()\n"),
+    (NOTHING_MOVES, BACKWARD, ""),
+    (NOTHING_MOVES, "    optimizer.step()\n", ""),
+    ("The mask is not used: padding is read as if it were text.", "*texts", "texts[0], None, texts[2]"),
+    ("The losses of a batch are added up. Take their mean, which is cross_entropy's default: otherwise the step grows "
+     "with the batch.", "labels)  ", 'labels, reduction="sum")  '),
+    ("Return the loss as a number: loss.item(). A tensor would keep the step's whole graph in memory.",
+     "loss.item()", "loss"),
+))
+
+
+# --- lora_linear ---------------------------------------------------------------------------------------------
+
+def lora_linear(x, W, b, A, B, scale):
+    """A linear layer and a correction of low rank; x ``(B, T, d_in)`` -> ``(B, T, d_out)`` (Hu et al. 2021, eq. 3)."""
+    return x @ W.T + b + scale * (x @ A.T @ B.T)            # through r numbers, not d_out * d_in
+
+
+def _low_rank(square=False, scale=None, zero=False):
+    """A maker of inputs; `square`: d_in, d_out and r are one number, so that swapped matrices line up."""
+    def make(rng):
+        n, T, d_in, r = sizes(rng, 4)
+        d_out, r = (d_in, d_in) if square else (d_in + 3, r)
+        B = randn(rng, d_out, r) * (not zero)
+        factor = 0.5 + torch.rand((), generator=rng).item() if scale is None else scale
+        return randn(rng, n, T, d_in), randn(rng, d_out, d_in), randn(rng, d_out), randn(rng, r, d_in), B, factor
+    return make
+
+
+CORRECTION = "scale * (x @ A.T @ B.T)"
+LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
+    "on ordinary inputs": _low_rank(),
+    "when d_in, d_out and r are the same number, so that swapped matrices line up": _low_rank(square=True),
+    "when B is zero, as at the start": _low_rank(zero=True),
+}, (
+    ("The correction is missing: scale times x through A, then through B.", f" + {CORRECTION}", ""),
+    ("scale is not used. It scales the correction, not the layer.", "scale * ", ""),
+    ("scale multiplies the layer, too. It scales the correction only.",
+     f"x @ W.T + b + {CORRECTION}", "scale * (x @ W.T + b + x @ A.T @ B.T)"),
+    ("The bias is missing.", " + b", ""),
+    ("A and B are not transposed. As in nn.Linear, rows are outputs: x @ A.T, then @ B.T.", "A.T @ B.T", "A @ B"),
+    ("W is not transposed. As in nn.Linear, its rows are outputs: x @ W.T.", "W.T", "W"),
+    ("First through A, down to r numbers, then through B: x @ A.T @ B.T.", "A.T @ B.T", "B.T @ A.T"),
+    ("The published layer is missing: x @ W.T + b stays as it is, and the correction is added.", "x @ W.T + b + ", ""),
+))
+
+
+LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,
+             LORA_LINEAR)

@@ -113,7 +113,7 @@ def _not_pair_by_pair(function, n, window):
 
 COUNTED = "n * (w + 1) - w * (w + 1) // 2"
 THE_CORNER = "The first queries have fewer keys, query 0 only its own: query t sees min(t, window) + 1 keys."
-BUILT = ("You built the whole n x n matrix to count in it, or went through it pair by pair. For 80,000 words that is "
+BUILT = ("You built the whole n x n matrix to count in it, or went through it pair by pair. For 80,000 tokens that is "
          "6.4 billion entries. Add up what each query sees, or find the formula.")
 
 COUNT_PAIRS = Promising(count_pairs, {"pairs": ""}, {
@@ -450,6 +450,11 @@ def _tile_inputs(hidden="none", begun=True, size=1.0, shift=0.0):
     return make
 
 
+def _a_tile(rng):
+    return (torch.full((128, 1), -math.inf), torch.zeros(128, 1), torch.zeros(128, 64), randn(rng, 128, 128),
+            randn(rng, 128, 64))
+
+
 MAXIMUM, TILE_MAX = "torch.maximum(m, scores.amax(dim=-1, keepdim=True))", "scores.amax(dim=-1, keepdim=True)"
 SAFE = "m_new.masked_fill(m_new == -math.inf, 0)"
 FACTOR, P, P_SUM = "(m - safe).exp()", "(scores - safe).exp()", "p.sum(dim=-1, keepdim=True)"
@@ -503,7 +508,7 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
            (SAFE, "m_new"), (SAFE, "m_new", FACTOR, "torch.where(m == -math.inf, 0.0, (m - safe).exp())"),
            (SAFE, "m_new", "(m - safe)", "(m - safe).nan_to_num(0.0, neginf=-math.inf)",
             "(scores - safe)", "(scores - safe).nan_to_num(0.0, neginf=-math.inf)")),
-))
+), timed=_a_tile)
 
 
 # --- grouped_query -------------------------------------------------------------------------------------------

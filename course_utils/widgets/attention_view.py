@@ -30,7 +30,7 @@ EXPORTED_AT_MOST = 4_000_000  # weights in an exported page: 8 MB, or 11 MB as t
 THUMBNAIL = 48  # pixels
 MOST_LABELS = 40  # tokens along an axis of a printed figure; more cannot be told apart
 KINDS = {"": "attention", "encoder": "encoder self-attention", "decoder": "decoder self-attention",
-         "cross": "cross-attention"}  # fmt: skip
+         "cross": "cross-attention"}
 
 
 class AttentionView(CourseWidget):
@@ -97,6 +97,8 @@ class AttentionView(CourseWidget):
         causal: whether a causal mask hid the keys after each query, which are then shown as masked; of three
             attentions, in the decoder's self-attention. Default: no, and a weight of zero is shown as such.
         between: which sentences are shown first, if ``segments`` are given; as the attribute.
+        steps: a film: the "heads" are one head at these training steps, and are called so; a slider goes through them.
+            Of one attention. Default: heads are heads.
 
     Attributes:
         cell, layer, head, heads, view, title: two-way; set them from Python, or observe them. ``cell`` may be
@@ -161,12 +163,18 @@ class AttentionView(CourseWidget):
         inputs: Sequence[str] | None = None,
         causal: bool = False,
         between: str = "all",
+        steps: Sequence[int] | None = None,
     ):
         weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
         arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-                                    causal)  # fmt: skip
+                                    causal)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
+        if steps is not None:
+            if len(content) > 1 or len(steps) != shape[1]:
+                raise ValueError(f"{len(steps)} steps, and weights {', '.join(map(str, shape))} (layers, heads, "
+                                 "queries, keys); expected one step per head, of one attention.")
+            content[part]["steps"] = [int(step) for step in steps]
         check_index("layer", layer, shape[0])
         head = head if not heads or head in heads else min(heads)
         check_index("head", head, shape[1])
@@ -174,13 +182,13 @@ class AttentionView(CourseWidget):
         cell = content[part]["cell"] if cell is None else cell
         self._arrays = arrays
         super().__init__(_content=content, part=part, layer=layer, head=head, cell=cell, heads=heads, view=view,
-                         between=between, title=title)  # fmt: skip
+                         between=between, title=title)
         self.on_msg(self._answer)
 
     def set_weights(
         self, weights, rows=None, columns=None, alignment=None, batch=None, segments=None, padding=None, queries=None,
         keys=None, inputs=None, causal=None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Show other weights in the same place.
 
         Args:
@@ -196,6 +204,7 @@ class AttentionView(CourseWidget):
         and the cell to the one that a new view would choose.
         """
         before = next(reversed(self._content.values()))  # of three, the cross-attention
+        steps = before.get("steps")
         if hasattr(weights, "rows"):
             weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
         if rows is None:
@@ -212,10 +221,12 @@ class AttentionView(CourseWidget):
                 if inputs is None and of_self and "decoder" in self._content:
                     inputs = of_self["columns"]
         arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-                                    bool(causal))  # fmt: skip
+                                    bool(causal))
         part = self.part if self.part in content else next(reversed(content))
         shown = content[part]
         n_heads = shown["shape"][1]
+        if steps and n_heads == len(steps):
+            shown["steps"] = steps
         layer, head = _there(shown, self.layer, self.head)
         _first_heads(arrays, content, layer, head, edition=before["edition"] + 1)
         with self.hold_sync(), self.hold_trait_notifications():
@@ -332,15 +343,23 @@ class AttentionView(CourseWidget):
     def figure(self) -> Figure:
         """The head that is shown as a matplotlib figure for print; in the grid view every head, one row a layer."""
         if self.view == "grid":
-            figure, what = _grid_figure(*self._thumbnails(), self._shown["top"]), "every head"
+            steps = self._shown.get("steps")
+            figure = _grid_figure(*self._thumbnails(), self._shown["top"], steps)
+            what = "every step" if steps else "every head"
         else:
-            figure, what = self._head_figure(), f"layer {self.layer}, head {self.head}"
+            figure, what = self._head_figure(), self._where
         title = f"{self.title}\n" if self.title else ""
         figure.suptitle(f"{title}{KINDS[self.part]}, {what}", fontsize=11, parse_math=False)
         notes = ["grey: padding"] * any(self._shown["padding"])
         notes += ["white: masked"] * (self._shown["causal"] and self.view != "grid")
         figure.supxlabel(" · ".join(notes), fontsize=9, color=MUTED)
         return figure
+
+    @property
+    def _where(self) -> str:
+        """Which matrix is shown, in words."""
+        steps = self._shown.get("steps")
+        return f"layer {self.layer}, " + (f"step {steps[self.head]}" if steps else f"head {self.head}")
 
     def _head_figure(self) -> Figure:
         content, weights = self._shown, self.weights[self.layer, self.head]
@@ -415,7 +434,7 @@ class AttentionView(CourseWidget):
         if self.view == "grid":
             return grid_picture(*self._thumbnails())
         return matrix_picture(self.weights[self.layer, self.head], self.rows, self.columns, content["top"],
-                              self.alignment, content["padding"], content["causal"])  # fmt: skip
+                              self.alignment, content["padding"], content["causal"])
 
     def _thumbnails(self) -> tuple[np.ndarray, np.ndarray]:
         """Every head as a small picture, and which of their pixels stand for nothing but padding."""
@@ -427,7 +446,7 @@ class AttentionView(CourseWidget):
 
     def _in_words(self) -> str:
         layers, heads, n_rows, n_columns = self._shown["shape"]
-        where = f"layer {self.layer}, head {self.head}, " if layers * heads > 1 else ""
+        where = f"{self._where}, " if layers * heads > 1 else ""
         title = f"{self.title}: " if self.title else ""
         sizes = f"{where}{n_rows} queries by {n_columns} keys"
         lines = [f"{title}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
@@ -437,7 +456,7 @@ class AttentionView(CourseWidget):
 
 
 def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-              causal) -> tuple[dict, dict]:  # fmt: skip
+              causal) -> tuple[dict, dict]:
     """Check everything that describes one attention or three; give arrays and contents, a dictionary a part."""
     parts = read_parts(weights)
     if parts is None:
@@ -452,7 +471,7 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
     if segments is not None:
         raise ValueError("segments belong to one attention, but three were given; give its tensor alone.")
     queries, keys = (read_of_parts(name, {} if given is None else given)
-                     for name, given in (("queries", queries), ("keys", keys)))  # fmt: skip
+                     for name, given in (("queries", queries), ("keys", keys)))
     decoder_keys = (rows, "rows") if inputs is None else (inputs, "inputs")
     tokens = {"encoder": (columns, columns, ("columns", "columns")),
               "decoder": (rows, decoder_keys[0], ("rows", decoder_keys[1])),
@@ -471,7 +490,7 @@ def _read_all(weights, batch, rows, columns, alignment, segments, padding, queri
 
 
 def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, causal,
-          names=("rows", "columns")) -> tuple[dict, dict]:  # fmt: skip
+          names=("rows", "columns")) -> tuple[dict, dict]:
     """Check everything that describes one tensor; give the arrays, and what the front end is told at once."""
     weights = read_weights(weights, batch)
     rows, columns = read_tokens(weights, rows, columns, names)
@@ -498,7 +517,7 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
     return arrays, content
 
 
-def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float) -> Figure:
+def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float, steps: Sequence[int] | None = None) -> Figure:
     layers, heads, n_rows, n_columns = pictures.shape
     weights = np.where(hidden, -1, pictures * (top / 255))  # below the colour scale: padding
     gaps = [-(-size // 12) for size in (n_rows, n_columns)]
@@ -509,9 +528,9 @@ def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float) -> Figure
     colours = colormaps["cividis"].with_extremes(bad=PAPER, under=np.array(GREY) / 255)
     mosaic = weights.swapaxes(1, 2).reshape(layers * height, heads * width)
     picture = axes.imshow(mosaic, cmap=colours, vmin=0, vmax=top, aspect="auto", interpolation="nearest")
-    axes.set_xticks(np.arange(heads) * width + (n_columns - 1) / 2, range(heads))
+    axes.set_xticks(np.arange(heads) * width + (n_columns - 1) / 2, steps or range(heads))
     axes.set_yticks(np.arange(layers) * height + (n_rows - 1) / 2, range(layers))
-    axes.set(xlabel="head", ylabel="layer")
+    axes.set(xlabel="training step" if steps else "head", ylabel="layer")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.grid(False)

@@ -98,7 +98,7 @@ class ImageAttention(CourseWidget):
             check_index("head", head, self._weights.shape[1])
             cell = query, int(self._weights[layer, head, query].argmax())
         content = {"image": _data_url(self._image), "pixels": self._image.shape[:2], "grid": grid, "rows": rows or [],
-                   "shape": self._weights.shape} | _sent(self._weights)  # fmt: skip
+                   "shape": self._weights.shape} | _sent(self._weights)
         super().__init__(_content=content, layer=layer, head=head, cell=cell, title=title)
 
     @property

@@ -190,7 +190,7 @@ class StepThrough(CourseWidget):
         keys = range(len(seen))
         bars = left.barh(keys, np.where(seen, scores, 0), color=MUTED, height=0.6)
         left.bar_label(bars, [f"{score:.4f}" if open_ else "masked" for score, open_ in zip(scores, seen, strict=True)],
-                       padding=3, fontsize=9)  # fmt: skip
+                       padding=3, fontsize=9)
         left.axvline(0, color=INK, linewidth=0.8)
         left.set_xlabel("q·k ÷ √d")
         left.set_yticks(keys, self.columns, color=KEY, parse_math=False)
@@ -202,7 +202,7 @@ class StepThrough(CourseWidget):
         heights = np.vstack([shares, shares.sum(axis=0)])
         places = np.repeat([*keys, len(seen) + 0.5], heights.shape[1])
         right.bar(np.tile(range(heights.shape[1]), len(heights)), -0.45 * heights.ravel() / (abs(heights).max() or 1),
-                  bottom=places, color=VALUE, width=0.7)  # fmt: skip
+                  bottom=places, color=VALUE, width=0.7)
         right.hlines([*keys, len(seen) + 0.5], -0.5, heights.shape[1] - 0.5, color=MUTED, linewidth=0.6)
         right.set_yticks([len(seen) + 0.5], ["output"], color=VALUE)
         right.set(xlabel="weight × value, and their sum", xticks=[])
@@ -254,7 +254,7 @@ def _read_attention(queries, keys, values, rows, columns, mask) -> tuple[dict, d
     _few(rows, columns)
     mask = _read_mask(mask, (len(rows), len(columns)))
     return arrays, {"kind": "attention", "rows": rows, "columns": columns, "mask": mask.astype(int).tolist(),
-                    "arrays": _sent(arrays)}  # fmt: skip
+                    "arrays": _sent(arrays)}
 
 
 def _read_decoding(weights, rows, columns, probabilities) -> tuple[dict, dict]:
@@ -273,7 +273,7 @@ def _read_decoding(weights, rows, columns, probabilities) -> tuple[dict, dict]:
         probabilities = probabilities.tolist()
     arrays = {"weights": weights[0]}
     return arrays, {"kind": "decoding", "rows": rows, "columns": columns, "heads": weights.shape[1],
-                    "probabilities": probabilities, "arrays": _sent(arrays)}  # fmt: skip
+                    "probabilities": probabilities, "arrays": _sent(arrays)}
 
 
 def _sent(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:

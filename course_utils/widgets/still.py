@@ -114,7 +114,7 @@ def figure_picture(draw: Callable[[], Figure]) -> bytes:
 
 
 def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(), padding=((), ()),
-                   causal: bool = False) -> bytes:  # fmt: skip
+                   causal: bool = False) -> bytes:
     """Draw weights ``[T_q, T_k]`` with their tokens, the colours running from 0 to ``top``.
 
     Args:
@@ -136,7 +136,7 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     font = _font(13)
     labelled = pitch >= ROOM_FOR_TEXT
     colours = [[MUTED if k in marked else colour for k in range(size)] for marked, colour, size in
-               zip(padding, (QUERY, KEY), weights.shape, strict=True)]  # fmt: skip
+               zip(padding, (QUERY, KEY), weights.shape, strict=True)]
     left_labels = [_label(*pair, font) for pair in zip(rows, colours[0], strict=True)] if labelled else []
     top_labels = [_label(*pair, font) for pair in zip(columns, colours[1], strict=True)] if labelled else []
     top_labels = [label.rotate(90, expand=True) for label in top_labels]

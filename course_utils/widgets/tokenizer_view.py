@@ -182,7 +182,7 @@ class TokenizerView(CourseWidget):
             f"{_count(self._steps(), self._way.noun)} ({self._way.mark}):",
             "   ".join(" ".join(map(_shown, word)) for word in words),
             *self._way.said(self.text, self.step),
-        ])  # fmt: skip
+        ])
 
 
 class _Merging:

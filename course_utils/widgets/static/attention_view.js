@@ -1,7 +1,7 @@
 // The attention view: every head as a small picture, or one head as a matrix, as links between two columns of
 // tokens, or down to the products of a query and a key.
 //
-// State: {_content: {part: {shape, top, rows, columns, alignment, segments, padding, causal, width, cell, heads,
+// State: {_content: {part: {shape, steps (of a film, whose "heads" are one head at these training steps), top, rows, columns, alignment, segments, padding, causal, width, cell, heads,
 // edition or cut}}, part, cell, layer, head, heads, view, between, title}. The parts are those of PARTS, or one without
 // a name. Rows are queries (purple), columns are keys (orange); `cell` is [row, column] or null, in the content the one
 // to begin with; `heads` are those drawn together as links, or empty.
@@ -133,8 +133,8 @@ class AttentionView extends CourseWidget {
   // What belongs to one part: its tensor, and what can be chosen of it.
   showPart() {
     const { _content: contents, part } = this.state;
-    const { shape: [layers, heads], top, rows, columns, alignment = [], segments = [], padding = [[], []], causal, width, cut } = contents[part];
-    Object.assign(this, { layers, heads, top, rows, columns, alignment, segments, padding, causal, width });
+    const { shape: [layers, heads], top, rows, columns, alignment = [], segments = [], padding = [[], []], causal, width, cut, steps } = contents[part];
+    Object.assign(this, { layers, heads, top, rows, columns, alignment, segments, padding, causal, width, steps });
     this.store = this.stores[part];
     this.weights = new Float32Array(rows.length * columns.length); // until the first head is there
     const [asking, asked] = SIDES[part] || ["", ""];
@@ -146,7 +146,7 @@ class AttentionView extends CourseWidget {
     const numbers = (count) => Array.from({ length: count }, (_, k) => [k, k]);
     this.choosers = {
       layer: this.chooser("layer", numbers(layers), (layer) => this.chooseHead(Number(layer), this.state.head)),
-      head: this.chooser("head", numbers(heads), (head) => this.chooseHead(this.state.layer, Number(head))),
+      head: (steps ? this.stepper : this.chooser).call(this, "head", numbers(heads), (head) => this.chooseHead(this.state.layer, Number(head))),
       between: this.chooser("sentences", segments.length ? Object.entries(BETWEEN) : [], (between) => this.choose({ between })),
     };
     this.tools.replaceChildren(
@@ -181,6 +181,21 @@ class AttentionView extends CourseWidget {
     return select;
   }
 
+  // In the select's place for a film: a slider through its steps.
+  stepper(_, options, choose) {
+    const { input, value } = this.slider("av-step", "step ", { min: 0, max: options.length - 1, step: 1 }, choose);
+    this.stepShown = value;
+    return input;
+  }
+
+  get headName() {
+    return this.steps ? "step" : "head";
+  }
+
+  nameOf(head) {
+    return this.steps ? this.steps[head] : head;
+  }
+
   chooseDrawing() {
     const { view } = this.state;
     const Drawing = { matrix: MatrixDrawing, links: LinksDrawing, grid: GridDrawing, neuron: NeuronDrawing }[view];
@@ -197,7 +212,7 @@ class AttentionView extends CourseWidget {
   // What the legends of several drawings have in common.
   hint(...keys) {
     const more = [
-      ...(this.heads > 1 && this.state.view !== "grid" ? ["[ ] head"] : []),
+      ...(this.heads > 1 && this.state.view !== "grid" ? [`[ ] ${this.headName}`] : []),
       ...(this.layers > 1 && this.state.view !== "grid" ? ["{ } layer"] : []),
     ];
     return element("span", { class: "av-hint", text: [...keys, ...more, ...(this.parts.length ? ["p part"] : []), "v view", "Esc leaves"].join(" · ") });
@@ -223,6 +238,7 @@ class AttentionView extends CourseWidget {
     if (!this.drawn.length) this.drawn = [head];
     if (this.choosers.layer) this.mark(this.choosers.layer, layer, (other) => this.store.canShow(other, head));
     if (this.choosers.head) this.mark(this.choosers.head, head, (other) => this.store.canShow(layer, other));
+    if (this.steps) [this.stepShown.textContent, this.choosers.head.ariaValueText] = [this.nameOf(head), `step ${this.nameOf(head)}`];
     if (this.choosers.between) this.choosers.between.value = between;
     // in the grid, going past a head must not load it
     this.arrays = this.state.view === "grid" ? null : this.store.get(layer, head);
@@ -236,7 +252,7 @@ class AttentionView extends CourseWidget {
   // Show the value of a select; the others that cannot be chosen are grey.
   mark(select, value, canChoose) {
     select.value = value;
-    for (const option of select.options) option.disabled = !canChoose(Number(option.value));
+    for (const option of select.options || []) option.disabled = !canChoose(Number(option.value));
   }
 
   showCell() {
@@ -251,7 +267,7 @@ class AttentionView extends CourseWidget {
   says(cell) {
     const { layer, head } = this.state;
     const small = (text) => element("span", { class: "av-where", text });
-    if (this.isWaiting) return [small(`waiting for the kernel to send layer ${layer}, head ${head}`)];
+    if (this.isWaiting) return [small(`waiting for the kernel to send layer ${layer}, ${this.headName} ${this.nameOf(head)}`)];
     if (this.drawing.says) return this.drawing.says();
     if (!cell) return [small("nothing selected")];
     const [row, column] = cell;
@@ -270,7 +286,7 @@ class AttentionView extends CourseWidget {
   saysOf(head, row, column) {
     const arrays = this.store.get(this.state.layer, head);
     const value = arrays ? readable(arrays.weights[row * this.columns.length + column]) : "…";
-    return [element("span", { class: "av-where", text: `head ${head} ` }), element("b", { class: "av-value", text: value }), " "];
+    return [element("span", { class: "av-where", text: `${this.headName} ${this.nameOf(head)} ` }), element("b", { class: "av-value", text: value }), " "];
   }
 
   // --- choosing ---

@@ -14,8 +14,8 @@ class GridDrawing {
     const rows = Array.from({ length: layers }, (_, layer) => [
       name(layer, "av-grid-layer"), ...this.tiles.slice(layer * heads, (layer + 1) * heads),
     ]);
-    const heading = Array.from({ length: heads }, (_, head) => name(head, "av-grid-head"));
-    this.node = element("div", { class: "av-grid" }, [name("layer ↓ head →", "av-grid-corner"), ...heading, ...rows.flat()]);
+    const heading = Array.from({ length: heads }, (_, head) => name(view.nameOf(head), "av-grid-head"));
+    this.node = element("div", { class: "av-grid" }, [name(`layer ↓ ${view.headName} →`, "av-grid-corner"), ...heading, ...rows.flat()]);
     this.node.style.gridTemplateColumns = `auto repeat(${heads}, ${side}px)`;
     this.node.style.setProperty("--side", `${side}px`);
   }
@@ -24,7 +24,7 @@ class GridDrawing {
     const { view } = this;
     const canvas = element("canvas", { class: "av-thumbnail", width: 1, height: 1 });
     const canShow = view.store.canShow(layer, head);
-    const label = `layer ${layer}, head ${head}${canShow ? "" : ": not in this page"}`;
+    const label = `layer ${layer}, ${view.headName} ${view.nameOf(head)}${canShow ? "" : ": not in this page"}`;
     const padded = canShow ? this.padded.map((stripe) => stripe.cloneNode()) : [];
     const tile = element("div", { class: "av-tile", role: "img", "aria-label": label, title: label }, [canvas, ...padded]);
     tile.classList.toggle("is-cut", !canShow);
@@ -55,7 +55,7 @@ class GridDrawing {
     const { layer, head } = this.view.state;
     const here = this.tiles[layer * this.view.heads + head].dataset.painted;
     const what = here ? "Enter or a click opens it" : "waiting for the kernel";
-    return [element("b", { text: `layer ${layer}, head ${head}` }), " ", element("span", { class: "av-where", text: what })];
+    return [element("b", { text: `layer ${layer}, ${this.view.headName} ${this.view.nameOf(head)}` }), " ", element("span", { class: "av-where", text: what })];
   }
 
   // Arrow keys go from head to head, over those that are not in this page.

@@ -1,0 +1,226 @@
+"""Lesson 07, after BERT: the exercises, their solutions and the ways in which they go wrong."""
+
+import torch
+import torch.nn.functional as F
+
+from .engine import Exercise
+from .inputs import randn, sizes
+
+# --- rms_norm ------------------------------------------------------------------------------------------------
+
+def rms_norm(x, gain, eps):
+    """Every token's d numbers, x ``(B, T, d)``, divided by the root of their mean square (Zhang and Sennrich 2019)."""
+    mean_square = x.pow(2).mean(dim=-1, keepdim=True)                   # (B, T, 1)
+    return gain * x / (mean_square + eps).sqrt()
+
+
+def _norm_inputs(scale=3.0, shift=1.0, eps=1e-5):
+    def make(rng):
+        B, T, d = sizes(rng, 3)
+        return scale * randn(rng, B, T, d + 6) + shift, 1 + randn(rng, d + 6), eps
+    return make
+
+
+OWN = "Take the mean over the last axis, dim=-1: each token is normed with its own d numbers."
+
+RMS_NORM = Exercise(rms_norm, {"normed": "B, T, d"}, {
+    "on ordinary inputs": _norm_inputs(),
+    "when the numbers are small (around 0.01), so that eps counts": _norm_inputs(0.01, 0.0, 1e-3),
+}, (
+    ("The mean is subtracted. That is LayerNorm of lesson 04; RMSNorm does without.", "* x /",
+     "* (x - x.mean(dim=-1, keepdim=True)) /"),
+    ("Mean and variance are used: that is LayerNorm without its bias. RMSNorm knows no mean.",
+     "x.pow(2).mean(dim=-1, keepdim=True)", "x.var(dim=-1, correction=0, keepdim=True)", "* x /",
+     "* (x - x.mean(dim=-1, keepdim=True)) /"),
+    *((f"The mean runs over other axes, too, or over the wrong one. {OWN}", "dim=-1", f"dim={axes}")
+      for axes in ("0", "1", "(0, 1)", "(1, 2)", "(0, 1, 2)")),
+    ("The root is missing: divide by the root of the mean square.", ".sqrt()", ""),
+    ("The squares are summed, not averaged: that makes the length 1, and the numbers small.", ".mean(", ".sum("),
+    ("The numbers are not squared before the mean.", "x.pow(2)", "x.abs()"),
+    ("eps is added outside the root. It belongs inside: the root of (mean square + eps).",
+     "(mean_square + eps).sqrt()", "(mean_square.sqrt() + eps)"),
+    ("The eps that is given is not used. Add it to the mean square, inside the root.", " + eps", ""),
+    ("The gain is not used: multiply each of the d numbers by its own.", "gain * ", ""),
+    ("This multiplies by the root; divide by it.", "/ (", "* ("),
+), timed=lambda rng: (randn(rng, 8, 64, 256), randn(rng, 256), 1e-5))
+
+
+# --- swiglu --------------------------------------------------------------------------------------------------
+
+def swiglu(x, W_gate, W_up, W_down):
+    """``W_down (silu(W_gate x) * W_up x)`` of x ``(B, T, d)``; W as ``nn.Linear`` has them (Shazeer 2020, eq. 6)."""
+    gate = F.silu(x @ W_gate.T)                                         # (B, T, d_ff)
+    return (gate * (x @ W_up.T)) @ W_down.T                             # (B, T, d)
+
+
+def _gate_inputs(scale=1.0):
+    def make(rng):
+        B, T, d, d_ff = sizes(rng, 4)
+        return scale * randn(rng, B, T, d), randn(rng, d_ff, d), randn(rng, d_ff, d), randn(rng, d, d_ff)
+    return make
+
+
+SWIGLU = Exercise(swiglu, {"output": "B, T, d"}, {
+    "on ordinary inputs": _gate_inputs(),
+    "when the numbers are large (around 100)": _gate_inputs(100.0),
+}, (
+    ("silu stands on the wrong branch. It makes the gate: silu(W_gate x), and W_up x stays as it is.",
+     "F.silu(x @ W_gate.T)", "x @ W_gate.T", "(x @ W_up.T)", "F.silu(x @ W_up.T)"),
+    ("silu stands on both branches. Only the gate has it.", "(x @ W_up.T)", "F.silu(x @ W_up.T)"),
+    ("silu comes after the product of the two branches. It makes the gate alone.",
+     "F.silu(x @ W_gate.T)", "x @ W_gate.T", "(gate * (x @ W_up.T))", "F.silu(gate * (x @ W_up.T))"),
+    ("silu is missing: without it the gate is linear.", "F.silu(x @ W_gate.T)", "x @ W_gate.T"),
+    ("The gate is a sigmoid: that is GLU. SwiGLU has silu, z times the sigmoid of z.", "F.silu", "torch.sigmoid"),
+    ("The gate is a relu: that is ReGLU. Here it is silu.", "F.silu", "F.relu"),
+    ("The gate is a gelu: that is GEGLU. Here it is silu.", "F.silu", "F.gelu"),
+    ("The branches are added. The gate multiplies: element-wise, gate * up.", "gate * (", "gate + ("),
+    ("W_up is not used: that is a feed-forward network without a gate.", " * (x @ W_up.T)", ""),
+    ("The gate is not used: x passes W_up and W_down alone.", "gate * (x @ W_up.T)", "x @ W_up.T"),
+    ("A matrix stands the wrong way round. Linear layers keep (out, in), so the products are x @ W.T.",
+     "x @ W_gate.T", "x @ W_gate"),
+), timed=lambda rng: (randn(rng, 4, 64, 128), randn(rng, 384, 128), randn(rng, 384, 128), randn(rng, 128, 384)))
+
+
+# --- rotate_from ---------------------------------------------------------------------------------------------
+
+def rotate_from(x, start, base):
+    """x ``(B, n_heads, T, d_k)``: the pair i of row t is rotated by ``(start + t) / base^(2i / d_k)``."""
+    T, d_k = x.shape[-2:]
+    positions = torch.arange(start, start + T, dtype=torch.float64)
+    angles = positions.unsqueeze(1) * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+    cos, sin, a, b = angles.cos().float(), angles.sin().float(), x[..., 0::2], x[..., 1::2]
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
+
+
+def _rotate_inputs(start=None, base=1e4):
+    def make(rng):
+        B, n_heads, T, half = sizes(rng, 4)
+        first = int(torch.randint(1, 9, (), generator=rng)) if start is None else start
+        return randn(rng, B, n_heads, T, 2 * half + 8), first, base                # d_k is even, and no other size
+    return make
+
+
+PLACE = "Row t is position start + t: torch.arange(start, start + T)."
+
+ROTATE_FROM = Exercise(rotate_from, {"rotated": "B, n_heads, T, d_k"}, {
+    "on ordinary inputs": _rotate_inputs(),
+    "from position 0 on": _rotate_inputs(0),
+    "with another base (100,000)": _rotate_inputs(base=1e5),
+}, (
+    (f"start is not used. {PLACE} A cache holds the rows before it.", "arange(start, start + T", "arange(T"),
+    (f"All rows are turned like the first. {PLACE}", "torch.arange(start, start + T, dtype=torch.float64)",
+     "torch.full((T,), float(start))"),
+    ("The base that is given is not used: base ** (…), not 10000.", "* base **", "* 10000.0 **"),
+    *(("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
+       "pair: x[..., 0::2] and x[..., 1::2].", "x[..., 0::2], x[..., 1::2]", "*x.chunk(2, -1)", "dim=-1)", dim)
+      for dim in ("dim=-2)", "dim=-1)")),
+    ("The pairs are rotated right, but put back as two halves: stack them on a new last axis, then flatten.",
+     "dim=-1)", "dim=-2)"),
+    ("The rotation goes the other way round: a cos - b sin, a sin + b cos.",
+     "[a * cos - b * sin, a * sin + b * cos]", "[a * cos + b * sin, b * cos - a * sin]"),
+    ("sin and cos are swapped: a cos - b sin, a sin + b cos.", "cos, sin, a, b", "sin, cos, a, b"),
+    ("There is no minus, or one too many: this is no rotation. a cos - b sin, a sin + b cos.", "cos - b", "cos + b"),
+    ("All pairs turn at the same speed. Pair i turns by position / base^(2i / d_k).",
+     " * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)", ""),
+    ("The exponent is wrong. Pair i has 2i / d_k; torch.arange(0, d_k, 2) is 2i already.", "/ d_k)", "/ d_k * 2)"),
+    ("The exponent's sign is wrong: position / base^(2i / d_k) is position * base ** (-2i / d_k).",
+     "(-torch", "(torch"),
+), timed=lambda rng: (randn(rng, 2, 4, 128, 64), 0, 1e4))
+
+
+# --- share_heads ---------------------------------------------------------------------------------------------
+
+def share_heads(x, group):
+    """Keys or values ``(B, n_kv_heads, T, d_k)`` for ``group`` times as many queries: 0, 0, 0, 1, 1, 1, …"""
+    return x.repeat_interleave(group, dim=1)
+
+
+def _shared_inputs(rng, group=None):
+    B, n_kv_heads, T, d_k, n = sizes(rng, 5)
+    return randn(rng, B, n_kv_heads, T, d_k), n if group is None else group
+
+
+SHARE_HEADS = Exercise(share_heads, {"shared": "B, n_heads, T, d_k"}, {
+    "on ordinary inputs": _shared_inputs,
+    "when every query has keys of its own (group 1)": lambda rng: _shared_inputs(rng, 1),
+}, (
+    ("The heads come back in turns, 0, 1, 0, 1. Neighbouring queries share a head: 0, 0, 1, 1 (repeat_interleave).",
+     "x.repeat_interleave(group, dim=1)", "x.repeat(1, group, 1, 1)"),
+    *((f"Another axis grew: that of {what}. The heads are axis 1.", "dim=1", f"dim={axis}")
+      for axis, what in ((0, "the batch"), (2, "the positions"), (3, "the numbers"))),
+    ("Nothing was repeated: there are as many heads as before.", ".repeat_interleave(group, dim=1)", ""),
+))
+
+
+# --- induction_scores ----------------------------------------------------------------------------------------
+
+def induction_scores(weights, T):
+    """Weights ``(B, n_layers, n_heads, 2T, 2T)`` of T tokens said twice to ``(n_layers, n_heads)``.
+
+    The mean weight from a token's second time to the token after its first time.
+    """
+    again = torch.arange(T, 2 * T - 1)                                  # second times; the last has no next
+    looked = weights[..., again, again - T + 1]                         # (B, n_layers, n_heads, T - 1)
+    return looked.mean(dim=(0, -1))
+
+
+def _weights_inputs(rng):
+    B, n_layers, n_heads, T, _ = sizes(rng, 5)
+    return randn(rng, B, n_layers, n_heads, 2 * T, 2 * T).tril().softmax(-1), T
+
+
+INDUCTION_SCORES = Exercise(induction_scores, {"scores": "n_layers, n_heads"}, {
+    "on ordinary inputs": _weights_inputs,
+}, (
+    ("This is the weight on the same token's first time. Look one further: at what came after it.",
+     "again - T + 1", "again - T"),
+    ("This is the weight on the token before the first time. Look at what came after it.",
+     "again - T + 1", "again - T - 1"),
+    ("This is the weight on the token just before: a previous-token head, which is something else.",
+     "again - T + 1", "again - 1"),
+    ("Queries and keys are swapped: rows ask, columns are looked at.",
+     "again, again - T + 1", "again - T + 1, again"),
+    ("The first time is asked, not the second: rows from T on.", "torch.arange(T, 2 * T - 1)", "torch.arange(T - 1)",
+     "again - T + 1", "again + 1"),
+    ("Every pair of the two halves is averaged. Take one key per query: index with two lists of the same length.",
+     "[..., again, again - T + 1]", "[..., again, :][..., again - T + 1]", "(0, -1)", "(0, -2, -1)"),
+    ("The mean runs over the heads as well. Keep layers and heads: mean over batch and positions, dim=(0, -1).",
+     "dim=(0, -1)", "dim=(0, 2, -1), keepdim=True"),
+    ("The weights are added up, not averaged.", ".mean(", ".sum("),
+    ("The largest weight is taken. One lucky position is no habit: take the mean.",
+     "mean(dim=(0, -1))", "amax(dim=(0, -1))"),
+))
+
+
+# --- one_step ------------------------------------------------------------------------------------------------
+
+def one_step(x, y, asked, rate):
+    """Examples x ``(B, n, d)``, y ``(B, n)`` and a question ``(B, d)`` to the prediction after one step from w = 0."""
+    w = rate * (y.unsqueeze(-1) * x).mean(dim=1)                        # (B, d)
+    return (w * asked).sum(dim=-1)
+
+
+def _examples(rng, B=None):
+    b, n, d = sizes(rng, 3)
+    B, rate = B or b, 1 + torch.rand((), generator=rng).item()
+    return randn(rng, B, n, d), randn(rng, B, n), randn(rng, B, d), rate
+
+
+ONE_STEP = Exercise(one_step, {"prediction": "B"}, {
+    "on ordinary inputs": _examples,
+    "with a single prompt (B = 1)": lambda rng: _examples(rng, 1),
+}, (
+    ("The products are summed over the examples, not averaged: the loss has 1/n.", "mean(dim=1)", "sum(dim=1)"),
+    ("The sign is wrong: the gradient at w = 0 is -mean(y x), and a step goes against it.", "rate * (", "-rate * ("),
+    ("The rate is not used.", "rate * (", "("),
+    ("The factor 2 belongs to a loss without the 1/2. Here the gradient at w = 0 is -mean(y x).", "rate * (",
+     "2 * rate * ("),
+    ("The labels are not used: each example counts with its y.", "y.unsqueeze(-1) * x", "x"),
+    ("The mean runs over the d numbers or the batch. It runs over the examples, axis 1.", "mean(dim=1)",
+     "mean(dim=2).mean(dim=1, keepdim=True)"),
+    ("These are the weights after the step, summed: multiply them by the question first.", "(w * asked)", "w"),
+    ("The prediction is a sum over the d numbers, w . x, not their mean.", ".sum(dim=-1)", ".mean(dim=-1)"),
+))
+
+
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP)

@@ -1,0 +1,232 @@
+"""Lesson 07's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from seeded_answers import Answers, right, wrong
+from torch import nn
+
+from course_utils import attention
+from course_utils.exercises import EXERCISES
+from course_utils.exercises.engine import edited
+from course_utils.exercises.lesson_07 import LESSON_07
+from course_utils.gpt import SwiGLU, today
+
+
+class TestAnswers(Answers):
+    lesson = LESSON_07
+
+
+# --- rms_norm ------------------------------------------------------------------------------------------------
+
+@wrong("rms_norm", "That is LayerNorm")
+def rn_layer_norm(x, gain, eps):
+    return gain * F.layer_norm(x, x.shape[-1:], eps=eps) * (x.var(-1, correction=0, keepdim=True) + eps).sqrt() \
+        / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt()
+
+
+@wrong("rms_norm", "knows no mean")
+def rn_torch_layer_norm(x, gain, eps):
+    return F.layer_norm(x, x.shape[-1:], gain, eps=eps)
+
+
+@wrong("rms_norm", "not averaged")
+def rn_length(x, gain, eps):
+    return gain * x / ((x * x).sum(-1, keepdim=True) + eps).sqrt()
+
+
+@wrong("rms_norm", "eps")
+def rn_own_eps(x, gain, eps):
+    return gain * x * torch.rsqrt((x ** 2).mean(-1, keepdim=True))
+
+
+@right("rms_norm")
+def rn_torch(x, gain, eps):
+    return F.rms_norm(x, x.shape[-1:], gain, eps)
+
+
+@right("rms_norm")
+def rn_rsqrt(x, gain, eps):
+    return x * torch.rsqrt((x * x).sum(-1, keepdim=True) / x.size(-1) + eps) * gain
+
+
+# --- swiglu --------------------------------------------------------------------------------------------------
+
+@wrong("swiglu", "wrong branch")
+def sg_up(x, W_gate, W_up, W_down):
+    return F.linear(F.linear(x, W_gate) * F.silu(F.linear(x, W_up)), W_down)
+
+
+@wrong("swiglu", "W_up is not used")
+def sg_plain(x, W_gate, W_up, W_down):
+    return F.linear(F.silu(F.linear(x, W_gate)), W_down)
+
+
+@wrong("swiglu", "(out, in)")
+def sg_untransposed(x, W_gate, W_up, W_down):
+    return (F.silu(x @ W_gate) * (x @ W_up)) @ W_down
+
+
+@wrong("swiglu", "expected (B, T, d)")
+def sg_forgot_down(x, W_gate, W_up, W_down):
+    return F.silu(x @ W_gate.T) * (x @ W_up.T)
+
+
+@right("swiglu")
+def sg_linear(x, W_gate, W_up, W_down):
+    z = F.linear(x, W_gate)
+    return F.linear(z * z.sigmoid() * F.linear(x, W_up), W_down)
+
+
+@right("swiglu")
+def sg_einsum(x, W_gate, W_up, W_down):
+    gate, up = (torch.einsum("btd,fd->btf", x, W) for W in (W_gate, W_up))
+    return torch.einsum("btf,df->btd", F.silu(gate) * up, W_down)
+
+
+# --- rotate_from ---------------------------------------------------------------------------------------------
+
+@wrong("rotate_from", "start is not used")
+def rf_lesson_03(x, start, base):
+    return attention.rotary(x, 0, base)
+
+
+@wrong("rotate_from", "base that is given is not used")
+def rf_fixed_base(x, start, base):
+    return attention.rotary(x, start)
+
+
+@wrong("rotate_from", "left half")
+def rf_halves(x, start, base):
+    T, d = x.shape[-2:]
+    angles = torch.arange(start, start + T)[:, None] * base ** (-torch.arange(0, d, 2) / d)
+    a, b = x[..., :d // 2], x[..., d // 2:]
+    return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], dim=-1)
+
+
+@right("rotate_from")
+def rf_course(x, start, base):
+    return attention.rotary(x, start, base)
+
+
+@right("rotate_from")
+def rf_complex(x, start, base):
+    T, d = x.shape[-2:]
+    angles = torch.arange(start, start + T)[:, None] * base ** (-torch.arange(0, d, 2) / d)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+# --- share_heads ---------------------------------------------------------------------------------------------
+
+@wrong("share_heads", "in turns")
+def sh_tiled(x, group):
+    return torch.cat([x] * group, dim=1)
+
+
+@wrong("share_heads", "The heads are axis 1")
+def sh_batch(x, group):
+    return torch.repeat_interleave(x, group, 0)
+
+
+@right("share_heads")
+def sh_expand(x, group):
+    return x.unsqueeze(2).expand(-1, -1, group, -1, -1).flatten(1, 2)
+
+
+@right("share_heads")
+def sh_indexed(x, group):
+    return x[:, torch.arange(x.size(1) * group) // group]
+
+
+# --- induction_scores ----------------------------------------------------------------------------------------
+
+@wrong("induction_scores", "Look one further")
+def is_same_token(weights, T):
+    return weights.diagonal(-T, -2, -1)[..., :-1].mean((0, -1))
+
+
+@wrong("induction_scores", "expected (n_layers, n_heads)")
+def is_whole_batch(weights, T):
+    return weights.diagonal(1 - T, -2, -1)[..., 1:].mean(-1)
+
+
+@wrong("induction_scores", "previous-token head")
+def is_previous(weights, T):
+    return weights[..., range(T, 2 * T - 1), range(T - 1, 2 * T - 2)].mean((0, 3))
+
+
+@right("induction_scores")
+def is_diagonal(weights, T):
+    return weights.diagonal(1 - T, dim1=-2, dim2=-1)[..., 1:-1].mean(dim=(0, -1))
+
+
+@right("induction_scores")
+def is_loop(weights, T):
+    return torch.stack([weights[..., T + i, i + 1] for i in range(T - 1)]).mean(dim=(0, 1))
+
+
+# --- one_step ------------------------------------------------------------------------------------------------
+
+@wrong("one_step", "The sign is wrong")
+def os_uphill(x, y, asked, rate):
+    gradient = -torch.einsum("bn,bnd->bd", y, x) / y.size(1)
+    return ((rate * gradient) * asked).sum(-1)
+
+
+@wrong("one_step", "not averaged")
+def os_sum(x, y, asked, rate):
+    return rate * (y * (x @ asked.unsqueeze(-1)).squeeze(-1)).sum(1)
+
+
+@right("one_step")
+def os_attention(x, y, asked, rate):
+    return rate * (y * (x @ asked.unsqueeze(-1)).squeeze(-1)).mean(1)
+
+
+@right("one_step")
+def os_einsum(x, y, asked, rate):
+    return rate / y.size(1) * torch.einsum("bn,bnd,bd->b", y, x, asked)
+
+
+# --- the solutions, beside what they stand for ------------------------------------------------------------------
+
+def test_solutions_are_the_parts_of_a_gpt():
+    solution = {exercise.name: exercise.solution for exercise in LESSON_07}
+    x, norm, network = torch.randn(2, 3, 8), nn.RMSNorm(8, 1e-3), SwiGLU(today(d_model=8, d_ff=12))
+    nn.init.normal_(norm.weight)
+    torch.testing.assert_close(solution["rms_norm"](x, norm.weight, 1e-3), norm(x))
+    W = (network.W_gate.weight, network.W_up.weight, network.W_down.weight)
+    torch.testing.assert_close(solution["swiglu"](x, *W), network(x))
+    far = torch.randn(1, 2, 5, 8)
+    torch.testing.assert_close(solution["rotate_from"](far, 5000, 1e5), attention.rotary(far, 5000, 1e5))
+
+
+def test_an_induction_head_by_hand():
+    T, weights = 4, torch.zeros(1, 1, 2, 8, 8)
+    weights[..., 0] = 1.0                                                       # head 1 looks at the first token
+    weights[:, :, 0] = torch.roll(torch.eye(8), 1 - T, dims=1)                  # head 0 at what followed last time
+    scores = EXERCISES["induction_scores"].solution(weights, T)
+    assert scores.tolist() == [[1.0, 0.0]]
+
+
+def test_one_step_is_that_of_autograd():
+    x, y, asked = torch.randn(2, 7, 3), torch.randn(2, 7), torch.randn(2, 3)
+    w = torch.zeros(2, 3, requires_grad=True)
+    (((x * w.unsqueeze(1)).sum(-1) - y) ** 2).mean(dim=1).div(2).sum().backward()
+    stepped = -0.7 * w.grad
+    torch.testing.assert_close(EXERCISES["one_step"].solution(x, y, asked, 0.7), (stepped * asked).sum(-1))
+
+
+@pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("one_step", "with a single prompt", (".sum(dim=-1)", ".sum(dim=-1).squeeze()")),
+    ("rms_norm", "when the numbers are small", ("(mean_square + eps)", "(mean_square + 1e-5)")),
+    ("swiglu", "when the numbers are large", (
+        "F.silu(x @ W_gate.T)", "(x @ W_gate.T).sigmoid() * (x @ W_gate.T).clamp(max=60)")),
+    ("rotate_from", "from position 0 on", ("arange(start, start + T", "arange(start or 1, (start or 1) + T")),
+    ("share_heads", "when every query has keys of its own", (
+        "x.repeat_interleave(group, dim=1)", "x.repeat_interleave(max(group, 2), dim=1)")),
+])
+def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
+    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
+    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")

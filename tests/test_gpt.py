@@ -1,0 +1,287 @@
+"""GPT: the layer of lesson 04 without cross-attention, with four parts of today; and SmolLM2's published weights."""
+
+from contextlib import suppress
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from course_utils import gpt
+from course_utils.attention import MultiHeadAttention
+from course_utils.data import pairs
+from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_off, today
+
+SMALL = {"d_model": 24, "n_heads": 6, "n_layers": 2, "d_ff": 40, "max_len": 32}
+BOTH = pytest.mark.parametrize("config", [Config(**SMALL), today(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
+has_weights = pytest.mark.skipif(gpt.installed() is None, reason="SmolLM2 is not installed: course fetch")
+
+
+def made(config, vocab_size=11, seed=0):
+    torch.manual_seed(seed)
+    model = GPT(vocab_size, config).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+def some_ids(B=3, T=9, vocab_size=11):
+    return torch.randint(vocab_size, (B, T), generator=torch.Generator().manual_seed(1))
+
+
+# --- the layer ------------------------------------------------------------------------------------------------------
+
+@BOTH
+def test_no_position_sees_a_later_one(config):
+    model, ids = made(config), some_ids()
+    changed = ids.clone()
+    changed[:, 5] = (changed[:, 5] + 1) % 11
+    before, after = model(ids).logits, model(changed).logits
+    assert torch.equal(before[:, :5], after[:, :5])
+    assert (before[:, 5:] - after[:, 5:]).abs().amax(dim=(0, 2)).min() > 1e-4           # all later ones do
+
+
+@BOTH
+def test_reading_in_pieces_with_the_cache_is_reading_at_once(config):
+    model, ids = made(config), some_ids()
+    whole, past, parts = model(ids, need_weights=True), None, []
+    for piece in ids.split([4, 1, 3, 1], dim=1):
+        reading = model(piece, past, need_weights=True)
+        past = reading.caches
+        parts.append(reading.logits)
+    assert_close(torch.cat(parts, dim=1), whole.logits, atol=1e-5, rtol=1e-5)
+    assert_close(reading.weights[..., -1, :], whole.weights[..., -1, :], atol=1e-5, rtol=1e-5)
+
+
+@BOTH
+def test_weights_sum_to_one_and_change_no_logit(config):
+    model, ids = made(config), some_ids()
+    reading = model(ids, need_weights=True)
+    assert reading.weights.shape == (3, 2, 6, 9, 9)
+    assert_close(reading.weights.sum(dim=-1), torch.ones(3, 2, 6, 9))
+    assert_close(reading.logits, model(ids).logits, atol=1e-5, rtol=1e-5)
+
+
+@BOTH
+def test_dropout_is_for_training(config):
+    model = GPT(11, Config(**{**vars(config), "dropout": 0.5})).train()
+    ids = some_ids()
+    assert not torch.equal(model(ids).logits, model(ids).logits)
+    model.eval()
+    assert torch.equal(model(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+def test_grouped_queries_are_full_heads_with_repeated_keys(n_kv_heads):
+    torch.manual_seed(0)
+    grouped = MultiHeadAttention(24, 6, n_kv_heads=n_kv_heads, rotary=True)
+    full = MultiHeadAttention(24, 6, rotary=True)
+    state = grouped.state_dict()
+    for name in ("W_k.weight", "W_k.bias", "W_v.weight", "W_v.bias"):
+        heads = state[name].unflatten(0, (n_kv_heads, 4))
+        state[name] = heads.repeat_interleave(6 // n_kv_heads, dim=0).flatten(0, 1)
+    full.load_state_dict(state)
+    x = torch.randn(2, 7, 24)
+    for need_weights in (True, False):
+        assert_close(grouped(x, need_weights=need_weights)[0], full(x, need_weights=need_weights)[0])
+    assert grouped.project_keys(x)[0].shape == (2, n_kv_heads, 7, 4)                    # what a cache keeps
+
+
+@pytest.mark.parametrize(("n_kv_heads", "says"), [(4, "divide into n_kv_heads=4"), (0, "n_kv_heads is 0")])
+def test_groups_that_do_not_fit_are_refused(n_kv_heads, says):
+    with pytest.raises(ValueError, match=says):
+        MultiHeadAttention(24, 6, n_kv_heads=n_kv_heads)
+
+
+def test_swiglu_is_its_formula():
+    layer = SwiGLU(today(**SMALL))
+    x = torch.randn(2, 3, 24)
+    gate, up, down = (m.weight.T for m in (layer.W_gate, layer.W_up, layer.W_down))
+    assert_close(layer(x), ((x @ gate) / (1 + (-x @ gate).exp()) * (x @ up)) @ down)
+
+
+def test_today_adds_no_vector_and_no_position():
+    model = GPT(11, today(**SMALL, n_kv_heads=2))
+    assert not [name for name, _ in model.named_parameters() if "bias" in name or "position" in name]
+
+
+def test_logits_are_those_of_transformers_llama():
+    ours, ids = made(today(**SMALL, n_kv_heads=2, base=1000.0)), some_ids()
+    with torch.no_grad():
+        assert_close(ours(ids).logits, gpt.to_transformers(ours)(ids).logits, atol=1e-5, rtol=1e-5)
+
+
+@BOTH
+def test_the_last_logits_alone_are_the_last_of_all(config):
+    model, ids = made(config), some_ids()
+    assert_close(model(ids, last=True).logits, model(ids).logits[:, -1:])
+
+
+def test_parts_can_be_others():
+    class Loud(MultiHeadAttention):
+        def attend(self, *inputs, **options):
+            output, weights = super().attend(*inputs, **options)
+            return 2 * output, weights
+
+    model, ids = made(today(**SMALL)), some_ids()
+    louder = made(today(**SMALL, attention=Loud))
+    assert not torch.allclose(model(ids).logits, louder(ids).logits, atol=1e-3)
+    for layer in louder.layers:
+        layer.self_attention.W_o.weight.data /= 2
+    assert_close(model(ids).logits, louder(ids).logits)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+def test_a_norm_after_the_sum_is_refused():
+    with pytest.raises(ValueError, match="pre_norm=False"):
+        GPT(11, Config(**SMALL, pre_norm=False))
+
+
+@BOTH
+def test_a_text_that_is_too_long_is_refused(config):
+    model = made(config)
+    past = model(some_ids(T=30)).caches
+    with pytest.raises(ValueError, match="33 positions, but this GPT has max_len=32"):
+        model(some_ids(T=3), past)
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+def by_hand(model, ids, n_new):
+    """Greedy without a cache: the whole text is read again for each token."""
+    for _ in range(n_new):
+        ids = torch.cat([ids, model(ids).logits[:, -1:].argmax(dim=-1)], dim=1)
+    return ids[:, -n_new:]
+
+
+@BOTH
+def test_generate_writes_what_reading_everything_again_writes(config):
+    model, ids = made(config), some_ids()
+    assert torch.equal(generate(model, ids, 8), by_hand(model, ids, 8))
+
+
+def test_a_text_ends_where_it_stops():
+    model, ids = made(Config(**SMALL)), some_ids(B=6)
+    stop = by_hand(model, ids, 8)[0, 2].item()
+    written, free = generate(model, ids, 8, stop=stop), by_hand(model, ids, 8)
+    for row, all_of_it in zip(written.tolist(), free.tolist(), strict=True):
+        end = all_of_it.index(stop) + 1 if stop in all_of_it else 8
+        assert row == (all_of_it[:end] + [stop] * 8)[:len(row)]
+
+
+def test_samples_follow_the_distribution():
+    model = made(Config(**SMALL))
+    ids = some_ids(B=1).expand(20_000, -1)
+    drawn = generate(model, ids, 1, temperature=0.7, generator=torch.Generator().manual_seed(0))
+    wanted = (model(ids[:1]).logits[0, -1] / 0.7).softmax(dim=-1)
+    assert_close(drawn.flatten().bincount(minlength=11) / 20_000, wanted, atol=0.012, rtol=0)
+
+
+def test_top_k_of_one_is_greedy():
+    model, ids = made(Config(**SMALL)), some_ids()
+    assert torch.equal(generate(model, ids, 5, temperature=1.0, top_k=1), generate(model, ids, 5))
+
+
+@pytest.mark.parametrize(("options", "says"), [({"n_new": 0}, "n_new is 0"),
+                                               ({"n_new": 1, "temperature": -1.0}, "temperature=-1.0"),
+                                               ({"n_new": 1, "temperature": float("nan")}, "temperature=nan")])
+def test_what_cannot_be_written_is_refused(options, says):
+    with pytest.raises(ValueError, match=says):
+        generate(made(Config(**SMALL)), some_ids(), **options)
+
+
+def test_heads_are_off_inside_the_block_only():
+    model, ids = made(today(**SMALL, n_kv_heads=2)), some_ids()
+    before, kept = model(ids).logits, [p.clone() for p in model.parameters()]
+    with suppress(KeyboardInterrupt), heads_off(model, [(0, 1), (0, 2), (1, 5)]):
+        assert not torch.allclose(model(ids).logits, before, atol=1e-3)
+        raise KeyboardInterrupt
+    assert all(torch.equal(a, b) for a, b in zip(kept, model.parameters(), strict=True))
+
+
+def test_all_heads_off_leave_only_the_feed_forward_network():
+    model = made(today(**SMALL, n_kv_heads=2))
+    layer, x = model.layers[0], torch.randn(1, 4, 24)
+    with heads_off(model, [(0, head) for head in range(6)]):
+        assert_close(layer(x)[0], x + layer.feed_forward(layer.norm_2(x)))
+
+
+# --- tasks for prompts ----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("task", pairs.TASKS)
+def test_examples_and_what_is_asked_share_no_word(task):
+    assert len({word for word, _ in pairs.TASKS[task]}) == len({answer for _, answer in pairs.TASKS[task]}) == 24
+    examples, asked = pairs.drawn(task, 0)
+    assert (len(examples), len(asked)) == (8, 16)
+    assert {*examples, *asked} == {*pairs.TASKS[task]}
+    assert pairs.drawn(task, 0) == (examples, asked)
+    assert examples not in (pairs.drawn(task, 1)[0], pairs.drawn(task, 0, seed=1)[0])
+    assert "{}" in pairs.IN_WORDS[task]
+
+
+@has_weights
+@pytest.mark.slow
+def test_an_answer_is_known_by_its_first_token():
+    _, tokenizer = gpt.load()
+    for task in pairs.TASKS.values():
+        assert len({tokenizer.encode(f" {answer}").ids[0] for _, answer in task}) == 24
+
+
+# --- the published weights ------------------------------------------------------------------------------------------
+
+def test_without_the_package_it_says_what_to_type(monkeypatch):
+    monkeypatch.setattr(gpt, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="course fetch"):
+        gpt.load()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_cell_that_needs_the_weights_is_passed_over_without_them(there, monkeypatch, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+    shell = InteractiveShell()
+    monkeypatch.setattr(gpt, "get_ipython", lambda: shell)
+    monkeypatch.setattr(gpt, "installed", lambda: "file" if there else None)
+    gpt.cells_need_weights()
+    gpt.cells_need_weights()                                                            # run twice, once is enough
+    assert ("course fetch" in capsys.readouterr().out) is not there
+    shell.run_cell("a = 1")
+    shell.run_cell("# SmolLM2 writes\nb = 1")
+    assert "a" in shell.user_ns
+    assert ("b" in shell.user_ns) is there
+    assert capsys.readouterr().out.count("passed over") == (not there)
+
+
+@has_weights
+def test_a_damaged_file_is_refused(monkeypatch, tmp_path):
+    file = tmp_path / gpt.FILE
+    file.write_bytes(gpt.installed().read_bytes()[:100_000])
+    monkeypatch.setattr(gpt, "installed", lambda: file)
+    with pytest.raises(ValueError, match=f"force-reinstall --no-deps {gpt.REQUIREMENT}"):
+        gpt.load()
+
+
+@has_weights
+@pytest.mark.slow
+def test_smollm2_is_that_of_transformers():
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    model, tokenizer = gpt.load()
+    assert sum(p.numel() for p in model.parameters()) == 134_515_008
+    assert (model.config.n_layers, model.config.n_heads, model.config.n_kv_heads) == (30, 9, 3)
+    folder, text = gpt.installed().parent, "The year 2024 had 366 days; l'été fut beau.\n\tdef f(x): return x ** 2"
+    theirs = AutoTokenizer.from_pretrained(folder, gguf_file=gpt.FILE)
+    ids = tokenizer.encode(text).ids
+    assert ids == theirs(text)["input_ids"]
+    assert tokenizer.decode(ids) == text
+    llama = AutoModelForCausalLM.from_pretrained(folder, gguf_file=gpt.FILE, dtype=torch.float32).eval()
+    with torch.no_grad():
+        ours, other = model(torch.tensor([ids])).logits, llama(torch.tensor([ids])).logits
+    assert_close(ours, other, atol=1e-4, rtol=1e-4)
+
+
+@has_weights
+@pytest.mark.slow
+def test_smollm2_knows_a_capital():
+    model, tokenizer = gpt.load()
+    ids = torch.tensor([tokenizer.encode("The capital of France is").ids])
+    assert tokenizer.decode(generate(model, ids, 1)[0].tolist()) == " Paris"

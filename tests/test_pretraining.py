@@ -1,0 +1,97 @@
+"""The little BERT, its classifier and their batches."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from course_utils import bert
+from course_utils.data import wordpiece
+from course_utils.pretraining import (
+    LITTLE,
+    batches_of,
+    class_loss,
+    classifier_on,
+    copy_trunk,
+    held_out,
+    in_order,
+    masked_lm,
+    masker,
+    new_bert,
+    predicted,
+)
+from course_utils.training import fit
+
+SENTENCES = [f"the {noun} is {kind} ." for noun in ("queen", "law", "city", "letter") for kind in ("new", "old", "red")]
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return wordpiece.train(SENTENCES, 80)
+
+
+def test_special_pieces_are_never_masked_and_words_are(pieces):
+    ids, mask, _ = pieces.batch([SENTENCES[0], "the queen"])
+    special = torch.isin(ids, torch.tensor([pieces.ids[p] for p in ("[PAD]", "[CLS]", "[SEP]")]))
+    asked = torch.zeros_like(mask)
+    for seed in range(60):
+        _, targets = masker(pieces)(ids, torch.Generator().manual_seed(seed))
+        asked |= targets != -100
+    assert not asked[special].any()
+    assert asked[~special].all()
+
+
+def test_batches_hold_every_text_once_with_its_label(pieces):
+    labels = [i % 2 for i in range(len(SENTENCES))]
+    batches = batches_of(pieces, SENTENCES, 5, seed=0, labels=labels)
+    read = [(" ".join(pieces.vocab[i] for i in row[keep].tolist()[1:-1]), int(label))
+            for batch in batches for row, keep, label in zip(batch.ids, batch.mask, batch.labels, strict=True)]
+    assert sorted(read) == sorted((" ".join(pieces.tokenize(s)), y) for s, y in zip(SENTENCES, labels, strict=True))
+
+
+def test_pairs_have_two_segments(pieces):
+    batch, = batches_of(pieces, [("the queen", "is old ."), ("a law", "is new .")], 2, seed=0)
+    assert set(batch.segments[batch.mask].tolist()) == {0, 1}
+
+
+def test_it_learns_to_guess(pieces):
+    model = new_bert(len(pieces), seed=0)
+    before, _ = held_out(model, pieces, SENTENCES)
+    fit(model, batches_of(pieces, SENTENCES, 12, seed=0), 60, lr=3e-3, loss=masked_lm(pieces, 0), live=False)
+    assert held_out(model, pieces, SENTENCES)[0] < before - 1
+    assert held_out(model, pieces, SENTENCES) == held_out(model, pieces, SENTENCES)             # the same masks
+
+
+def test_a_classifier_learns_on_a_copy(pieces):
+    model, labels = new_bert(len(pieces), seed=0), [int("old" in s) for s in SENTENCES]
+    kept = {name: weight.clone() for name, weight in model.state_dict().items()}
+    classifier = classifier_on(model, seed=0)
+    fit(classifier, batches_of(pieces, SENTENCES, 4, 0, labels), 60, lr=3e-3, loss=class_loss, live=False)
+    assert predicted(classifier, pieces, SENTENCES).tolist() == labels
+    assert all(torch.equal(kept[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_the_same_seed_gives_the_same_first_weights(pieces):
+    heads = [classifier_on(new_bert(len(pieces), seed), seed).head.weight for seed in (1, 1, 2)]
+    assert torch.equal(heads[0], heads[1])
+    assert not torch.equal(heads[0], heads[2])
+
+
+def test_a_copied_trunk_computes_the_same_and_freezes_what_it_is_told():
+    original = bert.Bert(30, LITTLE)
+    trunk = copy_trunk(original, n_frozen=1)
+    ids = torch.randint(5, 30, (2, 6))
+    torch.testing.assert_close(trunk(ids, None).x, original(ids, None).x)
+    trains = {name for name, p in trunk.named_parameters() if p.requires_grad}
+    assert not any(name.startswith(("token", "position", "segment", "layers.0")) for name in trains)
+    assert {name.split(".")[0] for name in trains} == {"layers", "norm", "pooler"}
+    assert all(p.requires_grad for p in original.parameters())
+
+
+def test_every_epoch_has_every_row_once_in_another_order():
+    rows = [SimpleNamespace(text="word " * n) for n in range(37)]
+    batches = in_order(rows, epochs=2, seed=0)
+    assert len(batches) == 6
+    halves = [[row for batch in half for row in batch] for half in (batches[:3], batches[3:])]
+    assert all(sorted(map(id, half)) == sorted(map(id, rows)) for half in halves)
+    assert halves[0] != halves[1]

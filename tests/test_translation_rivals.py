@@ -1,0 +1,98 @@
+"""The script behind lesson 04's verdict: equal search, equal time, and runs that go on where they stopped."""
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from course_utils.claims.stored import EXPERIMENTS, stored
+from course_utils.data.text import Vocab
+
+sys.path.insert(0, str(EXPERIMENTS))
+rivals = importlib.import_module("translation_rivals")
+
+RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
+        {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
+SEARCH, SEEDS = len(rivals.GRID), [0, 1]
+PAIRS = [("A man's dog runs in the big park.", "Le chien d'un homme court dans le parc."),
+         ("A dog runs.", "Un chien court.")] * 4
+
+
+def test_the_pace_of_all_earlier_runs_gives_the_steps():
+    assert rivals.steps_in(80, RUNS) == 240
+    assert rivals.steps_in(0.01, RUNS) == 1
+
+
+def test_the_lowest_loss_chooses_rate_and_dropout_together():
+    assert rivals.chosen(RUNS) == (2e-3, 0.1)
+
+
+def test_both_have_as_many_parameters():
+    sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
+             for make in rivals.MODELS.values()]
+    assert max(sizes) < 1.02 * min(sizes)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Every call of a ``train`` that trains nothing; the seventh is interrupted."""
+    calls = []
+
+    def train(captions, name, setting, seed, steps):
+        calls.append((name, setting, seed, steps))
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        loss = abs(setting[0] - 4e-3) + setting[1]
+        return None, {"rate": setting[0], "dropout": setting[1], "seed": seed, "steps": steps,
+                      "cpu_seconds": steps * (2.0 if name == "Transformer" else 1.0), "validation_loss": loss}
+
+    monkeypatch.setattr(rivals, "train", train)
+    monkeypatch.setattr(rivals, "Captions", lambda: SimpleNamespace(groups={"4-9": [0]}, sizes=(20, 20),
+                                                                    scores=lambda model: {"bleu": 1.0}))
+    return calls
+
+
+def test_started_again_it_goes_on_in_turns_until_both_have_had_the_same(trained, tmp_path):
+    words = ["--search", "40", "--final", "400", "--seeds", *map(str, SEEDS), "--out", str(tmp_path / "here.json")]
+    with pytest.raises(KeyboardInterrupt):
+        rivals.main(words)
+    rivals.main(words)
+    assert trained[6] == trained[7]                                   # the one that was cut off, and none before it
+    done = trained[:6] + trained[7:]
+    names = list(rivals.MODELS)
+    assert [name for name, *_ in done] == names * (len(done) // 2)
+    assert [call[1:3] for call in done[::2]] == [call[1:3] for call in done[1::2]] == [
+        (rivals.GRID[0], 0), *((setting, 0) for setting in rivals.GRID), *(((4e-3, 0.1), seed) for seed in SEEDS)]
+    assert [steps for *_, steps in done[2:4]] == [20, 40]             # the same seconds
+    assert [steps for *_, steps in done[-2:]] == [200, 400]
+    rows = stored("here", tmp_path).results["models"]
+    assert [(len(row["search"]), len(row["final"])) for row in rows.values()] == [(SEARCH, len(SEEDS))] * 2
+    rivals.main(words)
+    assert len(trained) == len(done) + 1                              # nothing is left to do
+    rivals.main([*words, "--final", "500"])
+    assert len(trained) == 2 * len(done) + 1                          # another experiment begins anew
+
+
+@pytest.mark.slow
+def test_training_and_scores_in_miniature(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("real_captions"), "load_multi30k", lambda *_: PAIRS)
+    captions = rivals.Captions()
+    assert all(isinstance(vocab, Vocab) for vocab in captions.vocabs)
+    for name in rivals.MODELS:
+        model, run = rivals.train(captions, name, (2e-3, 0.1), 0, 30)
+        assert run["steps"] == 30
+        assert run["validation_loss"] < 1.5                            # of pairs that it was trained on
+        scores = captions.scores(model)
+        assert scores["bleu"] > 60
+        assert scores["decoded_tokens_per_cpu_second"] > 0
+
+
+def test_the_stored_runs_are_those_of_the_script():
+    measured = stored("translation_rivals")
+    rows = measured.results["models"]
+    assert list(rows) == list(rivals.MODELS)
+    for row in rows.values():
+        assert [(run["rate"], run["dropout"]) for run in row["search"]] == list(rivals.GRID)
+        assert [run["seed"] for run in row["final"]] == measured.seeds
+        assert {(run["rate"], run["dropout"]) for run in row["final"]} == {rivals.chosen(row["search"])}
