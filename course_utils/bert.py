@@ -20,7 +20,7 @@ from .attention import at_least
 from .data.download import check
 from .data.text import Embedding
 from .data.wordpiece import WordPiece
-from .transformer import Config, EncoderLayer
+from .transformer import Config, EncoderLayer, small_start
 
 BASE = Config(d_model=768, n_heads=12, n_layers=12, d_ff=3072, dropout=0.1, pre_norm=False, max_len=512,
               activation=nn.GELU, norm_eps=1e-12)
@@ -99,11 +99,7 @@ class Bert(nn.Module):
         self.norm, self.dropout = nn.LayerNorm(config.d_model, config.norm_eps), nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
-        for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Embedding):
-                nn.init.normal_(module.weight, std=0.02)                   # as in the authors' code
-            if isinstance(module, nn.Linear):
-                nn.init.zeros_(module.bias)
+        small_start(self)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
         """Token + position + segment (section 3, figure 2), normed: ``(B, T, d_model)``.

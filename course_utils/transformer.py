@@ -122,26 +122,31 @@ class DecoderLayer(nn.Module):
             ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
         """
         if self.pre_norm:
-            attended, self_weights, past = self._look_back(self.norm_1(x), past, need_self)
+            attended, self_weights, past = look_back(self.self_attention, self.norm_1(x), past, need_self)
             x = x + self.dropout(attended)
             attended, cross_weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask,
                                                                   need_weights=need_cross)
             x = x + self.dropout(attended)
             x = x + self.dropout(self.feed_forward(self.norm_3(x)))
         else:
-            attended, self_weights, past = self._look_back(x, past, need_self)
+            attended, self_weights, past = look_back(self.self_attention, x, past, need_self)
             x = self.norm_1(x + self.dropout(attended))
             attended, cross_weights = self.cross_attention.attend(x, *memory, src_mask, need_weights=need_cross)
             x = self.norm_2(x + self.dropout(attended))
             x = self.norm_3(x + self.dropout(self.feed_forward(x)))
         return x, (self_weights, cross_weights), past
 
-    def _look_back(self, x: Tensor, past: Cache, need_weights: bool):
-        """Causal self-attention of the new positions over all: the output, the weights, and the longer cache."""
-        past = past.append(*self.self_attention.project_keys(x))
-        n_queries, n_keys = x.size(1), past.k.size(2)                                  # T_q, T_past + T_q
-        mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None     # the last query sees every key
-        return *self.self_attention.attend(x, *past, mask, need_weights=need_weights), past
+
+def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need_weights: bool = False):
+    """Causal self-attention of new positions over all: the output, the weights (or ``None``), the longer cache.
+
+    ``x (B, T_q, d_model)`` are the new positions only; ``past`` are the keys and values of those before.
+    """
+    new = Cache(*attention.project_keys(x))                                            # (B, n_kv_heads, T_q, d_k)
+    past = new if past is None else past.append(*new)
+    n_queries, n_keys = x.size(1), past.k.size(2)                                      # T_q, T_past + T_q
+    mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None         # the last query sees every key
+    return *attention.attend(x, *past, mask, need_weights=need_weights), past
 
 
 class Encoder(nn.Module):
@@ -273,3 +278,12 @@ class Transformer(nn.Module):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
         return x @ self.target_embed.weight.T, weights, state
+
+
+def small_start(model: nn.Module) -> None:
+    """Draw a model's matrices from a normal distribution of deviation 0.02, as in BERT's code; biases 0."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear | nn.Embedding):
+            nn.init.normal_(module.weight, std=0.02)
+        if isinstance(module, nn.Linear) and module.bias is not None:
+            nn.init.zeros_(module.bias)

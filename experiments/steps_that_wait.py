@@ -28,6 +28,7 @@ from course_utils import setup
 from course_utils.attention import causal_mask
 from course_utils.claims.stored import store
 from course_utils.data.text import Batch
+from course_utils.measuring import longest_chain
 from course_utils.training import sequence_loss
 from course_utils.transformer import Config, EncoderLayer
 
@@ -71,20 +72,14 @@ def stacks(n_layers: int, length: int) -> dict[str, Callable[[], Tensor]]:
     return {"Transformer": lambda: deep(x).mean(), "LSTM": lambda: cell(y)[0].mean()}
 
 
+def products(operation) -> int:
+    """How many matrix products an operation of the graph is."""
+    return 2 if operation.name().startswith(KERNEL) else int(operation.name() in PRODUCTS)
+
+
 def waits(loss: Tensor) -> int:
     """How many matrix products stand on the longest path of the graph behind ``loss``."""
-    longest: dict = {}
-    stack = [loss.grad_fn]
-    while stack:
-        node = stack[-1]
-        before = [other for other, _ in node.next_functions if other is not None]
-        missing = [other for other in before if other not in longest]
-        if missing:
-            stack += missing
-            continue
-        own = 2 if node.name().startswith(KERNEL) else node.name() in PRODUCTS
-        longest[stack.pop()] = own + max((longest[other] for other in before), default=0)
-    return longest[loss.grad_fn]
+    return longest_chain(loss, products)
 
 
 def counted(works: dict[str, Callable[[], Tensor]]) -> dict[str, int]:

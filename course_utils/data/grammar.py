@@ -12,13 +12,10 @@ Contraction and elision come last, over the whole French sentence (``contract``,
 ``lexicon.py``.
 """
 
-import sys
 from collections.abc import Iterable, Sequence
 from operator import index
 from random import Random
 from typing import Any, NamedTuple
-
-from tqdm import tqdm
 
 from . import BUCKETS
 from .lexicon import (
@@ -546,7 +543,7 @@ def corpus(n: int, seed: int = 0, lexicon: str = "mini", min_len: int = 4, max_l
     grammar = Grammar(load_lexicon(lexicon), seeded(n, seed))
     seen = {EXAMPLE.source, *(pair.source for pair in exclude)}
     pairs = []
-    for i in tqdm(range(n), desc="sentence pairs", delay=2, leave=False, file=sys.stdout):
+    for i in range(n):
         low, high = buckets[i % len(buckets)] if lengths == "uniform" else (min_len, max_len)
         for _ in range(ATTEMPTS):
             pair = grammar.sentence(clauses_for(grammar, high, lengths))
