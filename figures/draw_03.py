@@ -35,7 +35,7 @@ ALT = {
         "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the four outputs stand side by "
         "side, (B, T, d_model). 5, mix: W_o lets every output column read from all heads.",
     "03_masks":
-        "Four masks for “the cat sat” and two padding tokens. Each is five by five, a row a query and a column a key; "
+        "Four masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column per key; "
         "a filled cell with a check mark is True, the query may attend to the key. Full: all 25 cells. Padding: "
         "the first three columns, no query sees the padding. Causal: the lower triangle with the diagonal, a word sees "
         "itself and what stands before it. Padding and causal: where both are True, the triangle without the last two "

@@ -68,7 +68,7 @@ ALT = {
         "LayerNorm.",
     "04_layer_norm":
         "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
-        "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; a row a word, "
+        "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
         f"{FEATURES} columns for d_model. Left, LayerNorm: the block is cut into rows. The row of “dog” is framed, its "
         "mean μ and deviation σ come from this one row; a pair for each word, (B, T, 1), which other words and "
         "padding do not change. Right, BatchNorm: the block is cut into columns. One column is framed through all "
@@ -76,7 +76,7 @@ ALT = {
         "padding.",
     "04_three_attentions":
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
-        "the mask, a row a query and a column a key, where a check mark means the query may attend to the key. Encoder "
+        "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. Encoder "
         "self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns but that "
         "of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the decoder "
         "asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal; weights (B, "

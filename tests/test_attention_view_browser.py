@@ -321,7 +321,12 @@ def test_a_film_runs_by_its_slider(show):
         slider.press("ArrowRight")
         np.testing.assert_allclose(pixels(page), colours(film[0, head]), atol=3)
         assert slider.get_attribute("aria-valuetext") == f"step {step}"
-        assert page.locator(".av-step .is-value").inner_text() == step
+        shown = page.locator(".av-film .is-value")
+        assert shown.inner_text() == step
+        assert shown.evaluate("""node => {
+            const box = node.getBoundingClientRect();
+            return node.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+        }"""), "the step's number is hidden"
 
 
 def test_grid_shows_every_head(show):

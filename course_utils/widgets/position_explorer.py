@@ -36,9 +36,9 @@ class PositionExplorer(CourseWidget):
     - ``sinusoidal``: sin(pos · θ_c) in column 2c, cos(pos · θ_c) in column 2c + 1; the product is the dot product of
       two rows (Vaswani et al. 2017, section 3.5).
     - ``learned``: the rows given as ``learned``, and their dot products.
-    - ``rotary``: the encoding is cos(pos · θ_c), a column a pair of dimensions; the product is that of a query and a
+    - ``rotary``: the encoding is cos(pos · θ_c), one column per pair of dimensions; the product is that of a query and a
       key of ones, rotated to their positions, divided by what it is without rotation (Su et al. 2021, section 3.2).
-    - ``alibi``: the encoding is the bias by distance, a column a head; the product is the bias, -slope · distance, of
+    - ``alibi``: the encoding is the bias by distance, one column per head; the product is the bias, -slope · distance, of
       head 4 of 8, whose slope is 1/16 (Press et al. 2022; here also for keys after the query).
 
     Args:
@@ -55,7 +55,7 @@ class PositionExplorer(CourseWidget):
             or key, the last position is selected.
         learned: float32 ``[length, d_model]``, or ``None``; another matrix brings its length and d_model along.
         encoding: what is drawn on the left, ``[length, columns]`` (read only).
-        products: the product of every two positions, ``[length, length]``, a row a query (read only).
+        products: the product of every two positions, ``[length, length]``, one row per query (read only).
 
     Raises:
         ValueError: for sizes that do not work or are not those of ``learned``, or a ``learned`` that is no matrix.
@@ -117,12 +117,12 @@ class PositionExplorer(CourseWidget):
 
     @property
     def encoding(self) -> np.ndarray:
-        """``[length, columns]``: a row a position; for ``alibi`` a row a distance."""
+        """``[length, columns]``: one row per position; for ``alibi`` a row a distance."""
         return _encoding(self.kind, *self._sizes, self._learned)
 
     @property
     def products(self) -> np.ndarray:
-        """``[length, length]``: a row a query, a column a key."""
+        """``[length, length]``: one row per query, a column a key."""
         return _products(self.kind, *self._sizes, self._learned)
 
     @traitlets.validate("kind")
