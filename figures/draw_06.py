@@ -145,9 +145,9 @@ ALT = {
         "Where attention's numbers lie on a GPU, an A100. Three memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
         "memory (HBM), 40 GB at 1.5 TB/s; host memory (DRAM), over 1 TB at 0.0128 TB/s. Middle, the textbook: Q, K, V "
         "and the n by n scores lie in GPU memory, and the matrix comes and goes, four arrows, through the slow memory. "
-        "Right, in tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the chip, "
-        "the output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, "
-        "a tile of 128 by 128 takes 64 KiB."
+        "Right, in tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the "
+        "chip, the output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of "
+        "one layer, a tile of 128 by 128 takes 64 KiB."
 }
 
 
