@@ -17,9 +17,9 @@ from .attention import (
     MultiHeadAttention,
     at_least,
     causal_mask,
+    check_mask,
     masked_softmax,
     precise,
-    scaled_scores,
     sinusoidal,
 )
 
@@ -41,12 +41,18 @@ def _check(q: Tensor, k: Tensor, v: Tensor, as_many_keys: bool = True) -> None:
 def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
     """Attention as in the textbook: all ``n * n`` scores are stored (Vaswani et al. 2017, eq. 1).
 
+    Two matrices are alive at the worst moment, the scores and their softmax; the mask is written into the scores.
+
     ``mask``: boolean, ``True`` = may attend, broadcastable to ``(B, n_heads, n, n)``; by default `causal_mask`.
     """
     _check(q, k, v, as_many_keys=False)
     mask = causal_mask(q.size(2), k.size(2), q.device) if mask is None else mask
-    scores = scaled_scores(q, k)                                            # (B, n_heads, n, n)
-    return masked_softmax(scores, mask).to(v.dtype) @ v
+    queries, keys = precise(q, k)
+    scores = queries * q.size(-1) ** -0.5 @ keys.transpose(-2, -1)          # (B, n_heads, n, n)
+    check_mask(mask, scores.shape)
+    empty = ~mask.any(dim=-1, keepdim=True)
+    weights = scores.masked_fill_(~(mask | empty), -math.inf).softmax(dim=-1)
+    return (weights.to(v.dtype) @ v).masked_fill(empty, 0.0)
 
 
 def sdpa(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

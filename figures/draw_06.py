@@ -123,9 +123,9 @@ ALT = {
     "06_linear":
         f"Two ways to bracket the same product, drawn to scale for n = {N} and d = {D}. Above, (φ(Q) φ(K)ᵀ) V: the "
         f"tall φ(Q), n by d, times the wide φ(K)ᵀ, d by n, gives a large square of n by n, {N * N:,} numbers; times V "
-        f"it gives the output, n by d. 2 n² d = {2 * N * N * D / 1e6:.1f} million multiplications. Below, "
+        f"it gives the output, n by d. 4 n² d = {4 * N * N * D / 1e6:.1f} million FLOPs. Below, "
         f"φ(Q) (φ(K)ᵀ V): φ(K)ᵀ times V comes first and gives a small square of d by d, {D * D:,} numbers; φ(Q) times "
-        f"it gives the same output. 2 n d² = {2 * N * D * D / 1e6:.1f} million, n / d = {N // D} times fewer. A "
+        f"it gives the same output. 4 n d² = {4 * N * D * D / 1e6:.1f} million FLOPs, n / d = {N // D} times fewer. A "
         "softmax stands around the large square and forbids the second way.",
     "06_heads":
         f"Eight query heads over eight, two and one key/value heads. Three panels, each with {HEADS} query heads above "
@@ -145,9 +145,9 @@ ALT = {
         "Where attention's numbers lie on a GPU, an A100. Three memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
         "memory (HBM), 40 GB at 1.5 TB/s; host memory (DRAM), over 1 TB at 0.0128 TB/s. Middle, the textbook: Q, K, V "
         "and the n by n scores lie in GPU memory, and the matrix comes and goes, four arrows, through the slow memory. "
-        "Right, in tiles: Q, K and V are read block by block, only a tile of scores and m, s, o are on the chip, the "
-        "output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, "
-        "a tile of 128 by 128 takes 64 KiB."
+        "Right, in tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the "
+        "chip, the output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of "
+        "one layer, a tile of 128 by 128 takes 64 KiB."
 }
 
 
@@ -520,8 +520,8 @@ def linear():
             _matrix(axes, 402, y, N, D, "φ(Q)", QUERY)
             _matrix(axes, 460, y, D, D, "", color, line=2.6)
             _matrix(axes, 522, y, N, D, "output", INK)
-        count = 2 * N * N * D if first else 2 * N * D * D
-        text(axes, 650, top + 72, "2 n² d multiplications" if first else "2 n d² multiplications", 16, align="left")
+        count = 4 * N * N * D if first else 4 * N * D * D
+        text(axes, 650, top + 72, "4 n² d FLOPs" if first else "4 n d² FLOPs", 16, align="left")
         text(axes, 650, top + 100, f"= {count / 1e6:.1f} million", 18, color, "bold", "left")
         notes = (("with a softmax around the square", "there is no other order") if first else
                  (f"n / d = {N // D} times fewer", "causal: the small square is a running",
@@ -633,8 +633,8 @@ def memory():
     text(axes, 450, 104, "the matrix comes and goes", 18, BAD, "bold")
     text(axes, 450, 130, "through the slow memory", 18, BAD, "bold")
     box(axes, 702, 128, 72, 72, GOOD, line=3)
-    text(axes, 702, 118, "a tile", 18, INK, "bold")
-    text(axes, 702, 142, "of scores", 15)
+    text(axes, 702, 118, "a few", 18, INK, "bold")
+    text(axes, 702, 142, "tiles", 18, INK, "bold")
     box(axes, 800, 128, 96, 72, INK, "m, s, o", 20, fill=PAPER, weight="bold")
     for x in (670, 712, 754):
         arrow(axes, (x, 222), (x, 186), GOOD, 3)

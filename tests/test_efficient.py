@@ -135,6 +135,22 @@ def test_memory_grows_with_the_length_and_not_with_its_square(name):
     assert peaks[1] < 10 * peaks[0]                                        # the square would be 64
 
 
+def test_dense_holds_two_matrices_and_no_third():
+    q, k, v = inputs(1024, B=1)
+    assert peak_memory(partial(dense, q, k, v)) < 2.3 * 4 * q.size(1) * 1024**2     # the mask and the output are small
+
+
+def test_a_query_without_a_key_spoils_no_gradient():
+    q, k, v = (x.requires_grad_() for x in inputs(8, B=1))
+    mask = torch.ones(8, 8, dtype=torch.bool)
+    mask[3] = False
+    y = dense(q, k, v, mask)
+    y.sum().backward()
+    assert not y[:, :, 3].any()
+    assert not q.grad[:, :, 3].any()
+    assert all(x.grad.isfinite().all() for x in (q, k, v))
+
+
 def test_the_full_matrix_grows_with_the_square():
     peaks = [peak_memory(partial(dense, *inputs(n, B=1))) for n in (256, 1024)]
     assert peaks[1] > 15 * peaks[0]
