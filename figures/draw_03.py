@@ -35,15 +35,15 @@ ALT = {
         "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the four outputs stand side by "
         "side, (B, T, d_model). 5, mix: W_o lets every output column read from all heads.",
     "03_masks":
-        "Four masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column per key; "
-        "a filled cell with a check mark is True, the query may attend to the key. Full: all 25 cells. Padding: "
-        "the first three columns, no query sees the padding. Causal: the lower triangle with the diagonal, a word sees "
-        "itself and what stands before it. Padding and causal: where both are True, the triangle without the last two "
-        "columns. Every query keeps at least one key.",
+        "Four masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column "
+        "per key; a filled cell with a check mark is True, the query may attend to the key. Full: all 25 cells. "
+        "Padding: the first three columns, no query sees the padding. Causal: the lower triangle with the diagonal, a"
+        " word sees itself and what stands before it. Padding and causal: where both are True, the triangle without "
+        "the last two columns. Every query keeps at least one key.",
     "03_waves":
         f"The sinusoidal position encoding, {POSITIONS} positions and {COLUMNS} columns. Left, five of its columns as "
         "waves against position: column 0 is a sine that repeats about every six positions, column 1 the cosine of the "
-        "same angle; columns 6, 12 and 20 are ever slower sines. Right, the whole matrix as a picture, a row a "
+        "same angle; columns 6, 12 and 20 are ever slower sines. Right, the whole matrix as a picture, one row per "
         "position, bright 1, dark -1: quick stripes in the left columns, almost no change in the right ones. Position "
         f"{READ} is marked in both: in the waves it is one vertical line, in the matrix one row, the vector that is "
         "added to the word at this position.",

@@ -76,12 +76,12 @@ ALT = {
         "padding.",
     "04_three_attentions":
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
-        "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. Encoder "
-        "self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns but that "
-        "of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the decoder "
-        "asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal; weights (B, "
-        "n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five columns, "
-        "all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
+        "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
+        "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
+        "but that of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the "
+        "decoder asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal; weights "
+        "(B, n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five "
+        "columns, all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "

@@ -75,8 +75,8 @@ ALL_AT_ONCE = sum(exp(x) * v for x, v in zip(SCORES, VALUES, strict=True)) / sum
 
 ALT = {
     "06_patterns":
-        f"Seven patterns of attention as masks of {LENGTH} by {LENGTH}. Each row is a query, each column a key; a filled "
-        "cell means the query sees the key. With each: its share of the causal pairs, and what it is for. "
+        f"Seven patterns of attention as masks of {LENGTH} by {LENGTH}. Each row is a query, each column a key; a "
+        "filled cell means the query sees the key. With each: its share of the causal pairs, and what it is for. "
         + " ".join(f"{panel[0].capitalize()}: {shape}; {_share(*panel[:3]):.0f} %, {panel[3]}."
                    for panel, shape in zip(PANELS, (
                        "the whole lower triangle", "a band of three keys on either side of the diagonal",

@@ -272,6 +272,66 @@ def test_a_file_from_before_a_field_was_kept_is_written_anew(lesson):
         accept(sources(lesson))
 
 
+BEHIND = """\
+from course_utils.training import fit
+seed = 0
+
+def loss(model, x):
+    return rate * (model - x)
+# %%
+rate = 3  # of both
+# %%
+model, rival = make(seed), make(seed)
+# %%
+log = fit(model, loss, steps=300)
+# %%
+log = fit(rival, loss, steps=300)
+# %%
+def score(one):
+    return one.score()
+
+found = {name: score(one) for name, one in (("ours", model), ("rival", rival))}
+# %%
+print(found, seed)
+# %%
+figure = plot(found)
+figure.show()
+# %%
+found["ours"] = round(found["ours"], 3)
+found.pop("other", None)
+# %%
+claim("02.a", "We win.", source="A 2015", published="1", measured={name: one for name, one in found.items()},
+      holds='"ours" > "rival"', rival="the same steps")"""
+
+
+def digest(tmp_path, *edits) -> str:
+    source = BEHIND
+    for old, new in edits:
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    path = tmp_path / "02_lesson.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in source.split("# %%\n")]}))
+    return sources(path)["02.a"]["made_by"]
+
+
+@pytest.mark.parametrize("edit", [
+    ("fit(rival, loss, steps=300)", "fit(rival, loss, steps=30)"), ("rate = 3", "rate = 4"), ("seed = 0", "seed = 1"),
+    ("model - x", "model + x"), ("one.score()", "2 * one.score()"), (", 3)", ", 2)"), ('"other"', '"rival"'),
+    ('("ours", model)', '("ours", rival)'), ("log = fit(rival, loss, steps=300)", "pass"),
+])
+def test_a_change_in_what_makes_a_claims_numbers_is_seen(tmp_path, edit):
+    assert digest(tmp_path) != digest(tmp_path, edit)
+
+
+@pytest.mark.parametrize("edit", [
+    ("  # of both", ""), ("print(found, seed)", "print(found)"), ("plot(found)", "draw(found)"),
+    ("rate = 3", "rate  =  3"), ("import fit", "import fit, sequence_loss"),
+    ("name: score(one) for name, one", "name: score(one)\n for name, one"),
+])
+def test_a_change_beside_a_claims_numbers_is_none(tmp_path, edit):
+    assert digest(tmp_path) == digest(tmp_path, edit)
+
+
 def test_a_deleted_claim_is_seen(lesson):
     book = json.loads(lesson.read_text())
     lesson.write_text(json.dumps({**book, "cells": book["cells"][1:]}))
@@ -363,6 +423,7 @@ def test_the_file_is_readable_and_in_order():
     found = json.loads(text)
     assert list(found) == sorted(found)
     for row in found.values():
-        assert list(row) == ["says", "source", "published", "measured", "condition", "kind", "rival", "expected"]
+        assert list(row) == ["says", "source", "published", "measured", "made_by", "condition", "kind", "rival",
+                             "expected"]
     lines = text.splitlines()
     assert len(lines) == sum(len(row) + 2 for row in found.values()) + 2, "one line a field"

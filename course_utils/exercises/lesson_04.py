@@ -234,8 +234,8 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
           (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
     *_all("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
           (BOTH, "words.expand(-1, inputs.size(1), -1)"), (BOTH, "words"), ("words &", "words |")),
-    *_all("inputs != PAD is (B, T), a row a sentence; the causal mask is (T, T), one row per query. The padding needs an "
-          "axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).",
+    *_all("inputs != PAD is (B, T), one row per sentence; the causal mask is (T, T), one row per query. The padding "
+          "needs an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).",
           (".unsqueeze(1)", ""), (".unsqueeze(1)", "", BOTH, f"{CAUSAL} & words")),
     ("Rows of padding are empty, and a query that sees nothing has no softmax. Padding is hidden as a key, in its "
      "column: unsqueeze(1), not unsqueeze(2).", "unsqueeze(1)", "unsqueeze(2)"),

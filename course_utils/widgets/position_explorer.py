@@ -36,10 +36,10 @@ class PositionExplorer(CourseWidget):
     - ``sinusoidal``: sin(pos · θ_c) in column 2c, cos(pos · θ_c) in column 2c + 1; the product is the dot product of
       two rows (Vaswani et al. 2017, section 3.5).
     - ``learned``: the rows given as ``learned``, and their dot products.
-    - ``rotary``: the encoding is cos(pos · θ_c), one column per pair of dimensions; the product is that of a query and a
-      key of ones, rotated to their positions, divided by what it is without rotation (Su et al. 2021, section 3.2).
-    - ``alibi``: the encoding is the bias by distance, one column per head; the product is the bias, -slope · distance, of
-      head 4 of 8, whose slope is 1/16 (Press et al. 2022; here also for keys after the query).
+    - ``rotary``: the encoding is cos(pos · θ_c), one column per pair of dimensions; the product is that of a query and
+      a key of ones, rotated to their positions, divided by what it is without rotation (Su et al. 2021, section 3.2).
+    - ``alibi``: the encoding is the bias by distance, one column per head; the product is the bias, -slope · distance,
+      of head 4 of 8, whose slope is 1/16 (Press et al. 2022; here also for keys after the query).
 
     Args:
         kind: what is shown first.
