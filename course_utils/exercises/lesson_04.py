@@ -228,7 +228,7 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
           (BOTH, f"~({BOTH})"), (CAUSAL, f"~{CAUSAL}"), (CAUSAL, f"{CAUSAL}.T"), ("!= PAD", "== PAD")),
     *_all("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
           (CAUSAL, f"{CAUSAL}.tril(-1)"), (CAUSAL, f"torch.ones_like({CAUSAL}).tril(1)")),
-    *_all("The mask is causal, but padding is seen, or that of the first sentence is hidden in all. It is hidden as a "
+    *_all("The mask is causal, but padding is seen (or every sentence hides the first one's padding). Hide it as a "
           "key, in its column, and differs from sentence to sentence: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
           ("(inputs != PAD)", "(inputs[:1] != PAD).expand(len(inputs), -1)"),
           (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
@@ -354,12 +354,16 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
 }, (
     *_all("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
-          "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
+          "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs. (If it is the "
+          "memory's two promises alone, *causal* is right, and that is all for the class.)",
           (CAUSAL_KEPT, "True"), (READ, "True"), (IGNORED, "True")),
     *_all("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
           "there, torch.randn_like(x[t]), or turn the sign, -x[t].",
           ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
+          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory"),
+          ("changed(x, t), memory", "x + x * (torch.arange(len(x))[:, None] == t), memory"),
+          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory", READ, "True", IGNORED, "True"),
           ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),

@@ -421,8 +421,7 @@ def online_update(m, s, o, scores, v):
     Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018, algorithm 3.
     """
     m_new = torch.maximum(m, scores.amax(dim=-1, keepdim=True))     # (T, 1)
-    safe = m_new.masked_fill(m_new == -math.inf, 0)                 # nothing seen yet
-    factor, p = (m - safe).exp(), (scores - safe).exp()             # (T, 1), (T, tile)
+    factor, p = (m - m_new).exp(), (scores - m_new).exp()           # (T, 1), (T, tile)
     return m_new, factor * s + p.sum(dim=-1, keepdim=True), factor * o + p @ v
 
 
@@ -456,8 +455,7 @@ def _a_tile(rng):
 
 
 MAXIMUM, TILE_MAX = "torch.maximum(m, scores.amax(dim=-1, keepdim=True))", "scores.amax(dim=-1, keepdim=True)"
-SAFE = "m_new.masked_fill(m_new == -math.inf, 0)"
-FACTOR, P, P_SUM = "(m - safe).exp()", "(scores - safe).exp()", "p.sum(dim=-1, keepdim=True)"
+FACTOR, P, P_SUM = "(m - m_new).exp()", "(scores - m_new).exp()", "p.sum(dim=-1, keepdim=True)"
 S_NEW, O_NEW = f"factor * s + {P_SUM}", "factor * o + p @ v"
 ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"}, {
     "on ordinary inputs": _tile_inputs(),
@@ -466,27 +464,27 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     "when the scores are far below zero (around -20,000)": _tile_inputs(shift=-20_000.0),
     "with the first tile of all (m is -inf, s and o are 0)": _tile_inputs(begun=False),
     "when a query sees no key of the tile (a row of -inf)": _tile_inputs("rows"),
-    "when a query has seen nothing yet, and sees no key of this tile": _tile_inputs("rows", begun=False),
 }, (
     *_each("Old sums are added as they are: s or o, or both, are not rescaled. (Or m was overwritten before "
            "exp(m - m_new), which is then exp(0) = 1.) They are sums of exp(score - *old* maximum): bring both to the "
            "new one before adding, times exp(m - m_new).", (FACTOR, "torch.ones_like(m)"),
-           (FACTOR, "(m_new - safe).exp()"), ("factor * o", "o"), ("factor * s", "s")),
+           (FACTOR, "(m_new - m_new).exp()"), ("factor * o", "o"), ("factor * s", "s")),
     ("The rescaling is turned round: exp(m_new - m) makes the old sums larger. It is exp(m - m_new).",
-     FACTOR, "(safe - m).exp()"),
+     FACTOR, "(m_new - m).exp()"),
     ("The new sums are rescaled as well: factor * s + …, not factor * (s + …).",
      f"s + {P_SUM}", f"(s + {P_SUM})", "o + p @ v", "(o + p @ v)"),
     *_each("m is the larger of the old maximum and the tile's, for each query: "
            "torch.maximum(m, scores.amax(dim=-1, keepdim=True)).", (MAXIMUM, TILE_MAX),
-           (MAXIMUM, TILE_MAX, SAFE, "m_new"), (MAXIMUM, "m"), ("maximum", "minimum"), (TILE_MAX, "scores.max()")),
+           (MAXIMUM, "m"), ("maximum", "minimum"), (TILE_MAX, "scores.max()")),
     *_each("p is made with another maximum than the one that is kept: the tile's own, the old one, none (then exp "
            "overflows when scores are large), or a bound that scores may be far below. All sums need the same: "
-           "exp(scores - m_new).", (SAFE, "m_new.clamp(min=-1e4)"),
+           "exp(scores - m_new).",
+           (FACTOR, "(m - m_new.clamp(min=-1e4)).exp()", P, "(scores - m_new.clamp(min=-1e4)).exp()"),
            (P, f"(scores - {TILE_MAX}).exp()"), (P, "(scores - m).exp()"), (P, "scores.exp()")),
     *_each("o or p is divided by a sum already: a softmax over this tile alone, or a mean that the next tile would "
            "rescale. o stays a sum until the last tile; then, once, o / s.", ("p @ v", f"p / {P_SUM} @ v"),
            ("factor * o + p @ v", f"(factor * o + p @ v) / (factor * s + {P_SUM})"),
-           ("factor * o + p @ v", f"(factor * o + p @ v) / {P_SUM}"), (P, "(scores - safe).softmax(-1)")),
+           ("factor * o + p @ v", f"(factor * o + p @ v) / {P_SUM}"), (P, "(scores - m_new).softmax(-1)")),
     *_each("Old sums are forgotten: s or o, or both, are those of this tile only. Rescale what was there, and add.",
            ("factor * s + ", ""), ("factor * o + ", ""), ("factor * s + ", "", "factor * o + ", "")),
     *_each("Each query has its own sum of p, and keeps the axis, or (T,) meets (T, 1) and becomes (T, T): "
@@ -499,15 +497,6 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     *_each("The order of the results is (m, s, o).",
            *((f"m_new, {S_NEW}, {O_NEW}", order) for order in (
                f"{O_NEW}, m_new, {S_NEW}", f"m_new, {O_NEW}, {S_NEW}", f"{S_NEW}, m_new, {O_NEW}"))),
-    *_each("m is a finite number, 0 or a large negative one, where a query has seen nothing, and counts as a score "
-           "from now on. Only what is subtracted may be finite; m stays -inf there.", ("return m_new", "return safe"),
-           (MAXIMUM, f"{MAXIMUM}.clamp(min=-1e9)")),
-    *_each("-inf - (-inf) is NaN: a query that has seen no key has m = -inf, before and after a tile that is masked. "
-           "(Mended to 0 afterwards, it gives the masked keys the weight exp(0) = 1.) Subtract 0 there: "
-           "m_new.masked_fill(m_new == -math.inf, 0).",
-           (SAFE, "m_new"), (SAFE, "m_new", FACTOR, "torch.where(m == -math.inf, 0.0, (m - safe).exp())"),
-           (SAFE, "m_new", "(m - safe)", "(m - safe).nan_to_num(0.0, neginf=-math.inf)",
-            "(scores - safe)", "(scores - safe).nan_to_num(0.0, neginf=-math.inf)")),
 ), timed=_a_tile)
 
 
