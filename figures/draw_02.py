@@ -245,7 +245,7 @@ def table():
     text(axes, 896, 128, "contexts", 16, VALUE, "bold")
     for x, shape in ((first + 2.5 * side, "$T_q$ × $T_k$"), (second + 2.5 * 34, "$T_q$ × $T_k$"), (896, "$T_q$ × d")):
         text(axes, x, 334, shape, 20)
-    text(axes, 480, 392, "One row per word to write, one column per word to read. No loop is needed.", 16, MUTED)
+    text(axes, 480, 392, "One row per word to write, one column per word to read. No loop over the source.", 16, MUTED)
     return axes
 
 
@@ -344,7 +344,7 @@ def gradient_paths():
     word, vector = 36, 392
     encoder, decoder = [92 + 49 * i for i in range(6)], [452 + 54 * i for i in range(6)]
     rows = (("One vector, read once", "", "29 steps", "$S + T + 2$", BAD),
-            ("One vector, read at every step", "Cho et al. 2014", "16 steps", "$S + 3$", INK),
+            ("One vector, read at every step", "section 1", "16 steps", "$S + 3$", INK),
             ("Attention", "Bahdanau et al. 2015", "3 steps", "at any length", GOOD))
     for row, (name, source, steps, rule, color) in enumerate(rows):
         top = 10 + 126 * row
