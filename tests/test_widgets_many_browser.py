@@ -150,6 +150,8 @@ PRINTED = {
     "PositionExplorer": ([".pe-about", ".pe-readout", ".pe-cells", ".pe-overlay"], ["Sinusoidal"], "#1f2430"),
     "Quiz": (["legend", ".qz-text"], [], None),
     "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
+    "Translator": ([".tr-text", ".tr-words", ".tr-chose", ".tr-bar i", ".tr-share", ".tr-truth", ".av-cells"],
+                   [], "#4b5563"),
 }
 
 

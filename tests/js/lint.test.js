@@ -6,8 +6,8 @@ import { Linter } from "eslint";
 
 import { widgets } from "./widgets.js";
 
-const PAGE = ["AbortController", "ResizeObserver", "atob", "cancelAnimationFrame", "clearTimeout", "document",
-  "requestAnimationFrame", "setTimeout"];
+const PAGE = ["AbortController", "ResizeObserver", "TextDecoder", "atob", "cancelAnimationFrame", "clearTimeout",
+  "document", "matchMedia", "requestAnimationFrame", "setTimeout"];
 const config = {
   languageOptions: {
     ecmaVersion: 2023, sourceType: "script", globals: Object.fromEntries(PAGE.map((name) => [name, "readonly"])),

@@ -65,6 +65,7 @@ class Translator extends CourseWidget {
       ArrowDown: () => this.offer(1),
       ArrowUp: () => this.offer(-1),
     }, signal);
+    this.field.addEventListener("blur", () => this.close(), { signal });
     this.offers = element("ul", { class: "tr-offers", id, role: "listbox", "aria-label": "words it knows" });
     this.offers.addEventListener("pointerdown", (event) => {
       event.preventDefault(); // the field keeps the focus
@@ -73,12 +74,14 @@ class Translator extends CourseWidget {
     }, { signal });
 
     this.picker = element("select", { "aria-label": "a sentence with a known translation" }, [
-      element("option", { value: "", text: `or choose one of ${this.pairs.length} …` }),
+      element("option", { value: "", text: `or choose one of ${this.pairs.length} sentences, whose true translation is known …` }),
       ...groupedByLength(this.pairs).map(([name, members]) => element("optgroup", { label: name }, members.map(
         (k) => element("option", { value: k, text: this.pairs[k].source.join(" ") })))),
     ]);
     this.picker.addEventListener("change", () => {
-      if (this.picker.value) this.go(this.pairs[this.picker.value].source.join(" "));
+      const { source } = this.pairs[this.picker.value];
+      this.picker.value = "";
+      this.go(source.join(" "));
     }, { signal });
 
     this.said = element("div", { class: "tr-said", role: "status" });
@@ -107,17 +110,19 @@ class Translator extends CourseWidget {
       Home: () => this.goTo(0),
       End: () => this.goTo(this.last),
     }, signal);
-    this.below = [writing, this.place];
+    this.below = element("div", { class: "tr-below" }, [writing, this.place]);
 
     const known = element("details", { class: "tr-known" }, [
       element("summary", { text: `The ${this.lexicon.length} words it knows` }), element("p", { text: this.lexicon.join(" ") }),
     ]);
-    const field = element("div", { class: "tr-field" }, [this.field, this.button("Translate", "translate", () => this.go(this.field.value))]);
+    const field = element("div", { class: "tr-field" }, [
+      element("div", { class: "tr-typing" }, [this.field, this.offers]), this.button("Translate", "translate", () => this.go(this.field.value)),
+    ]);
     this.root.setAttribute("aria-label", title || "Translator");
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
-      element("div", { class: "tr-reading" }, [field, this.offers, this.picker, known]),
-      this.said, ...this.below,
+      element("div", { class: "tr-reading" }, [field, this.picker, known]),
+      this.said, this.below,
       element("div", { class: "is-hint", text: "Enter translates · ↓ chooses a word · ← → one word of the translation · Esc leaves" }),
     );
   }
@@ -128,9 +133,17 @@ class Translator extends CourseWidget {
   complete() {
     const begun = this.field.value.slice(0, this.field.selectionStart).match(/[^\s.]*$/)[0].toLowerCase();
     const found = begun ? this.lexicon.filter((word) => word.startsWith(begun) && word !== begun) : [];
-    const options = found.slice(0, COMPLETIONS).map((word, k) => element("li", { role: "option", id: `${this.offers.id}-${k}`, text: word }));
-    this.offers.replaceChildren(...options);
-    this.field.setAttribute("aria-expanded", String(options.length > 0));
+    this.offers.replaceChildren(...found.slice(0, COMPLETIONS).map(
+      (word, k) => element("li", { role: "option", id: `${this.offers.id}-${k}`, text: word })));
+    this.offers.hidden = !found.length;
+    this.field.setAttribute("aria-expanded", String(found.length > 0));
+    this.mark(-1);
+  }
+
+  close() {
+    this.offers.replaceChildren();
+    this.offers.hidden = true;
+    this.field.setAttribute("aria-expanded", "false");
     this.mark(-1);
   }
 
@@ -189,15 +202,14 @@ class Translator extends CourseWidget {
     const { text } = this.state;
     this.pause();
     this.field.value = text.replace(/[\r\n]+/g, " "); // the field has one line
-    this.complete();
+    this.close();
     const { words, left } = sentenceOf(text);
-    const pair = this.pairs.findIndex(({ source }) => source.join(" ") === words.join(" "));
-    this.picker.value = pair < 0 ? "" : pair;
-    for (const part of this.below) part.hidden = !words.length;
+    const pair = this.pairs.find(({ source }) => source.join(" ") === words.join(" "));
+    this.below.hidden = !words.length;
     this.last = 0;
     this.step = undefined;
     this.written = [];
-    if (words.length) this.translate(words, this.pairs[pair]);
+    if (words.length) this.translate(words, pair);
     this.said.replaceChildren(...this.says(words, left).map((line) => element("p", { text: line })));
   }
 
@@ -290,7 +302,7 @@ class Translator extends CourseWidget {
     this.candidates.replaceChildren(...best(softened(this.logits[row]), SHOWN).map(([id, share]) => {
       const bar = element("span", { class: "tr-bar" }, [element("i")]);
       bar.firstChild.style.width = `${100 * share}%`;
-      return element("li", {}, [element("bdi", { class: "tr-candidate", lang: "fr", text: this.about.target[id] }), bar, element("span", { class: "tr-share", text: share.toFixed(3) })]);
+      return element("li", {}, [element("bdi", { class: "tr-candidate", lang: "fr", text: this.about.target[id] }), bar, element("span", { class: "tr-share", text: narrow(share) })]);
     }));
     return undefined;
   }
@@ -325,7 +337,7 @@ class Translator extends CourseWidget {
     if (!words.length) return [`Type an English sentence, or choose one. It knows ${this.lexicon.length} words; after the first letters of a word it offers those that fit.`];
     const unknown = [...new Set(words.filter((word) => !this.lexicon.includes(word)))];
     return [
-      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>. Its ${this.lexicon.length} words are below.`] : []),
+      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>. All words it knows are listed above.`] : []),
       ...(words.length > LONGEST_TRAINED ? [`${words.length + left} words: in training no sentence had more than ${LONGEST_TRAINED}, so do not trust what comes.`] : []),
       ...(left ? [`Of these it reads the first ${MOST_READ}.`] : []),
       ...(this.ended ? [] : [`It wrote ${this.last} words without coming to an end.`]),
