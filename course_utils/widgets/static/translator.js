@@ -209,6 +209,7 @@ class Translator extends CourseWidget {
     this.last = 0;
     this.step = undefined;
     this.written = [];
+    this.words.replaceChildren();
     if (words.length) this.translate(words, pair);
     this.said.replaceChildren(...this.says(words, left).map((line) => element("p", { text: line })));
   }
@@ -268,7 +269,7 @@ class Translator extends CourseWidget {
 
   showStep() {
     const step = Math.min(this.state.step, this.last); // the kernel may send a new text before its step
-    const moved = this.step !== undefined && step !== this.step;
+    const moved = this.step === undefined ? step < this.last : step !== this.step;
     this.step = step;
     this.slider.value = step;
     this.slider.setAttribute("aria-valuetext", step ? `${step} of ${this.last}: ${this.written[step - 1]}` : "nothing written");
@@ -277,15 +278,15 @@ class Translator extends CourseWidget {
     this.buttons.forEach((button, k) => button.classList.toggle("is-written", k < step));
     this.root.style.setProperty("--written", `${(100 * step) / this.last}%`);
     const { part, cell } = this.view.state;
-    if (moved && step && part !== "encoder" && cell[0] !== step - 1) this.select(step - 1);
+    if (moved && part !== "encoder" && cell?.[0] !== step - 1) this.select(step - 1);
     this.showWord();
     this.showRates();
   }
 
-  // In the attention, the row of a word and the strongest key of it.
+  // In the attention, the row of a word and the strongest key of it; before the first word, none.
   select(row) {
     const { view } = this;
-    view.update({ ...view.state, cell: [row, view.strongestColumn(row)] });
+    view.update({ ...view.state, cell: row < 0 ? null : [row, view.strongestColumn(row)] });
   }
 
   // The word that is looked at: the attention's row, or the last word written.
@@ -294,9 +295,12 @@ class Translator extends CourseWidget {
     const row = Math.min(part === "encoder" || !cell ? this.step : cell[0] + 1, this.step) - 1;
     this.root.dataset.part = part;
     this.buttons.forEach((button, k) => (k === row ? button.setAttribute("aria-current", "step") : button.removeAttribute("aria-current")));
+    const button = this.buttons[row];
+    if (button) this.words.scrollTop = button.offsetTop - this.words.clientHeight / 2;
     if (row < 0) {
-      this.chose.replaceChildren("Nothing is written yet.");
-      return this.candidates.replaceChildren();
+      this.chose.textContent = "Nothing is written yet.";
+      this.candidates.replaceChildren();
+      return;
     }
     this.chose.replaceChildren("candidates for word ", element("b", { text: String(row + 1) }));
     this.candidates.replaceChildren(...best(softened(this.logits[row]), SHOWN).map(([id, share]) => {
@@ -304,7 +308,6 @@ class Translator extends CourseWidget {
       bar.firstChild.style.width = `${100 * share}%`;
       return element("li", {}, [element("bdi", { class: "tr-candidate", lang: "fr", text: this.about.target[id] }), bar, element("span", { class: "tr-share", text: narrow(share) })]);
     }));
-    return undefined;
   }
 
   showTruth(pair, links) {
@@ -372,8 +375,8 @@ function groupedByLength(pairs) {
   const groups = new Map([["Bahdanau et al. 2015, figure 3", [0]]]);
   const order = pairs.map((_, k) => k).slice(1).sort((a, b) => pairs[a].source.length - pairs[b].source.length);
   for (const k of order) {
-    const least = Math.max(4, Math.floor(pairs[k].source.length / 5) * 5);
-    const name = least === 40 ? "40 words" : `${least} to ${least === 4 ? 4 : least + 4} words`;
+    const least = Math.floor(pairs[k].source.length / 5) * 5;
+    const name = `${Math.max(4, least)}${least % 40 ? ` to ${least + 4}` : ""} words`;
     groups.set(name, [...(groups.get(name) || []), k]);
   }
   return [...groups];
