@@ -234,7 +234,8 @@ def test_a_translation_that_is_not_the_true_one_has_no_alignment(show, still):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_serious_and_the_paper_stays_light(show, dark):
-    page = show("<title>t</title>", DARK * dark, "<main><h1>t</h1>", Translator("the dog slept .", title="T"), "</main>")
+    view = Translator("the dog slept .", title="T")
+    page = show("<title>t</title>", DARK * dark, "<main><h1>t</h1>", view, "</main>")
     page.emulate_media(color_scheme="dark" if dark else "light")
     assert serious(page, ".translator") == []
     page.get_by_role("combobox", name="English sentence").fill("the m")
