@@ -4,16 +4,15 @@ Everything lies in one folder and asks no host for anything; the links are relat
 and from any path of a server. What single pages hold inside (MathJax), the site has once.
 """
 
+import base64
 import json
 import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from shutil import copyfile
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 
 from ..claims import ledger
@@ -26,7 +25,8 @@ from .pages import page
 from .slides import deck
 
 MATHJAX = "assets/mathjax.js"
-_FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)")
+_FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
+_STILL = re.compile(r'<div data-still="[\w-]+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
 _ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
 
 
@@ -42,12 +42,7 @@ class Entry:
         opening = [cell for cell in self.notebook.cells[:3] if cell.cell_type == "markdown"]
         self.question = next((name for cell in opening for name in headings(cell, 2)), "")
         self.minutes = _minutes(self.notebook)
-        self.alt, self.picture = _picture(self.notebook, path.parent)
-
-    @property
-    def asks(self) -> str:
-        """The question, as HTML: it may hold a formula's letters or a word in italics."""
-        return Markup(markdown2html(self.question).removeprefix("<p>").removesuffix("</p>"))
+        self.picture, self.drawn = _picture(self.notebook, path)
 
     @property
     def link(self) -> tuple[str, str]:
@@ -69,12 +64,16 @@ def _minutes(notebook: NotebookNode) -> int | None:
     return round(sum(rows)) if rows else int(said[1]) if said else None
 
 
-def _picture(notebook: NotebookNode, folder: Path) -> tuple[str, Path | None]:
-    """The first drawing, with the first sentence of its text."""
+def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
+    """Name and content of the notebook's first drawing; else the first widget's still picture; else two empty ones."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
-            return found[1].split(". ")[0], (folder / found[2]).resolve()
-    return "", None
+            return Path(found[1]).name, (path.parent / found[1]).read_bytes()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
+                return f"{path.stem}.png", base64.b64decode(found[1])
+    return "", b""
 
 
 def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
@@ -111,8 +110,9 @@ def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: 
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
         if lesson.picture:
-            copyfile(lesson.picture, folder / "assets" / lesson.picture.name)
-            written.append(folder / "assets" / lesson.picture.name)
+            with replace_file(folder / "assets" / lesson.picture, "wb") as file:
+                file.write(lesson.drawn)
+            written.append(folder / "assets" / lesson.picture)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = {"ledger": site["ledger"], "slides": entry.slides, "mathjax": MATHJAX}
