@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, replace_file, seed_asked_for, with_claims
+from .course import CourseError, course_root, is_further, numbered, replace_file, seed_asked_for, with_claims
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -329,12 +329,16 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _site(arguments: argparse.Namespace, root: Path) -> int:
+    from .claims import ledger
+    from .claims.card import MIME
     from .publish.site import build
 
     if arguments.out.exists() and not arguments.out.is_dir():
         raise CourseError(f"{arguments.out} is a file; expected a folder.")
     start = time.perf_counter()
-    files = build(root, arguments.out, tell=lambda file: _progress(str(file)))
+    claimed = [path for path in with_claims(numbered(root)) if MIME in path.read_text(encoding="utf-8")]
+    table = ledger.table(ledger.collect(claimed))._repr_html_() if claimed else ""
+    files = build(root, arguments.out, table, tell=lambda file: _progress(str(file)))
     _progress("")
     size = sum(file.stat().st_size for file in files) / 1e6
     print(f"{arguments.out / 'index.html'}  {len(files)} files, {size:.0f} MB, {time.perf_counter() - start:.0f} s")

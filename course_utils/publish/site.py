@@ -15,9 +15,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from nbformat import NotebookNode
 
-from ..claims import ledger
-from ..claims.card import MIME
-from ..course import is_further, numbered, replace_file, with_claims
+from ..course import is_further, numbered, replace_file
 from ..widgets import Translator
 from .exporting import TEMPLATES, heading, headings, script
 from .notebooks import read, tags
@@ -76,12 +74,14 @@ def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
     return "", b""
 
 
-def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
+def build(root: Path, folder: Path, ledger: str = "",
+          tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
     """Write the site from the notebooks as they are saved; nothing is executed.
 
     Args:
         root: the folder that holds ``notebooks/``.
         folder: where the site goes; made if it is missing. Files of an earlier site are replaced.
+        ledger: the ledger of claims as HTML; without it the site has none.
         tell: called with each page's file when it is written.
 
     Returns:
@@ -94,8 +94,8 @@ def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: 
     lessons = [entry for entry in everything if not is_further(entry.path)]
     for lesson in lessons:
         lesson.further = [entry for entry in everything if is_further(entry.path) and entry.number == lesson.number]
-    cards = [path for path in with_claims(numbered(root)) if MIME in path.read_text(encoding="utf-8")]
-    site = {"ledger": bool(cards), "headings": [entry.index() for entry in everything]}
+    index = [entry.index() for entry in everything]
+    site = {"ledger": bool(ledger)}
     written = []
 
     def write(name: str, text: str) -> None:
@@ -105,7 +105,7 @@ def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: 
         tell(folder / name)
 
     write(MATHJAX, script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"))
-    write("assets/headings.js", f"const HEADINGS = {json.dumps(site['headings'], ensure_ascii=False)};\n")
+    write("assets/headings.js", f"const HEADINGS = {json.dumps(index, ensure_ascii=False)};\n")
     for name in ("site.css", "site.js"):
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
@@ -115,13 +115,12 @@ def build(root: Path, folder: Path, tell: Callable[[Path], None] = lambda file: 
             written.append(folder / "assets" / lesson.picture)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
-        around = {"ledger": site["ledger"], "slides": entry.slides, "mathjax": MATHJAX}
+        around = site | {"slides": entry.slides, "mathjax": MATHJAX}
         write(entry.file, page(entry.notebook, entry.path.parent, before=before, after=after, site=around))
         if entry.slides:
             write(entry.slides, deck(entry.notebook, entry.path.parent, mathjax=MATHJAX))
-    if cards:
-        table = ledger.table(ledger.collect(cards))._repr_html_()
-        write("ledger.html", _template("ledger").render(site=site, table=Markup(table)))
+    if ledger:
+        write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
     translator = Markup(Translator().to_html())
     write("index.html", _template("index").render(site=site, lessons=lessons, everything=everything,
                                                   translator=translator))
