@@ -24,7 +24,7 @@ from .slides import deck
 
 MATHJAX = "assets/mathjax.js"
 _FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
-_STILL = re.compile(r'<div data-still="[\w-]+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
+_STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
 _ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
 
 
@@ -63,7 +63,7 @@ def _minutes(notebook: NotebookNode) -> int | None:
 
 
 def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
-    """Name and content of the notebook's first drawing; else the first widget's still picture; else two empty ones."""
+    """Name and content of the notebook's first drawing; else the first attention view's; else two empty ones."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
             return Path(found[1]).name, (path.parent / found[1]).read_bytes()
