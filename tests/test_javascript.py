@@ -1,4 +1,4 @@
-"""The widgets' JavaScript without a browser: it is linted, and its pure functions are tested, in tests/js with node."""
+"""The JavaScript of widgets, pages and decks, without a browser: linted, its functions tested, with node."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import torch
 from sample_translator import sentences, translations
 
 from course_utils import widgets
+from course_utils.publish.exporting import TEMPLATES
 from course_utils.widgets.base import CourseWidget, javascript
 from course_utils.widgets.translator import WEIGHTS
 
@@ -26,7 +27,9 @@ def node(file, folder, **environment):
     classes = [one for one in vars(widgets).values() if isinstance(one, type) and issubclass(one, CourseWidget)]
     files = sorted({one._files for one in classes})
     assert len(files) == 11
-    (folder / "widgets.json").write_text(json.dumps({name: javascript(name) for name in files}), encoding="utf-8")
+    pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*/*.js")}
+    sources = {name: javascript(name) for name in files} | pages
+    (folder / "widgets.json").write_text(json.dumps(sources), encoding="utf-8")
     environment = {name: str(value) for name, value in environment.items()}
     done = subprocess.run([node, "--test", file], cwd=JS, capture_output=True, text=True, timeout=120,
                           env=os.environ | {"WIDGETS": str(folder / "widgets.json")} | environment)
