@@ -209,7 +209,8 @@ def test_the_contents_stay_in_view_and_say_where_one_is(open_page, site, width):
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ["index.html", "01_one.html"])
 def test_a_page_can_be_read_in_light_and_in_dark(open_page, site, name, dark):
-    page = visit(open_page(color_scheme="dark" if dark else "light"), site, name)
+    screen = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}} if dark else {}
+    page = visit(open_page(**screen), site, name)
     page.evaluate("window.MathJax?.startup.promise")
     assert serious(page, "body") == []
     low = [c for c in contrasts(page, "body") if 1 < c[0] < SMALLEST_CONTRAST]
