@@ -6,11 +6,12 @@ import re
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, replace_file, seed_asked_for, with_claims
+from .course import CourseError, course_root, is_further, numbered, replace_file, seed_asked_for, with_claims
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
@@ -135,6 +136,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     several(page)
     page.add_argument("--out", type=Path, default=Path("."), metavar="DIR", help="folder (default: this folder)")
+
+    site = command(
+        "site",
+        _site,
+        "write the course as a web site",
+        "A first page, every numbered notebook as a page, the lessons' slides, the ledger of claims, and a search over "
+        "all headings. The committed outputs are shown; nothing is executed. The site asks no host for anything, and "
+        "its links are relative: it opens from a disk and from any path of a server.",
+        ["course site public"],
+    )
+    site.add_argument("out", type=Path, metavar="DIR", help="folder")
 
     handout = command(
         "handout",
@@ -313,6 +325,23 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
         with replace_file(target) as file:
             file.write(html)
         print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
+    return EXIT_OK
+
+
+def _site(arguments: argparse.Namespace, root: Path) -> int:
+    from .claims import ledger
+    from .claims.card import MIME
+    from .publish.site import build
+
+    if arguments.out.exists() and not arguments.out.is_dir():
+        raise CourseError(f"{arguments.out} is a file; expected a folder.")
+    start = time.perf_counter()
+    claimed = [path for path in with_claims(numbered(root)) if MIME in path.read_text(encoding="utf-8")]
+    table = ledger.table(ledger.collect(claimed))._repr_html_() if claimed else ""
+    files = build(root, arguments.out, table, tell=lambda file: _progress(str(file)))
+    _progress("")
+    size = sum(file.stat().st_size for file in files) / 1e6
+    print(f"{arguments.out / 'index.html'}  {len(files)} files, {size:.0f} MB, {time.perf_counter() - start:.0f} s")
     return EXIT_OK
 
 

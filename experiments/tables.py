@@ -1,4 +1,4 @@
-"""Tables of stored measurements: ``python experiments/tables.py`` writes them anew into both README.md.
+"""Tables of stored measurements: ``python experiments/tables.py`` writes them anew into README.md here.
 
 Each stands between ``<!-- file table -->`` and ``<!-- end of file table -->``. What is not stored stays as it is.
 """
@@ -9,7 +9,7 @@ from statistics import fmean
 
 from course_utils.claims.stored import EXPERIMENTS, stored
 
-PAGES = (EXPERIMENTS.parent / "README.md", EXPERIMENTS / "README.md")
+PAGES = (EXPERIMENTS / "README.md",)
 
 
 def real_reviews(results: dict) -> list[str]:

@@ -130,7 +130,8 @@ def tiles(page):
 def serious(page, selector):
     """What axe-core finds that is serious or critical."""
     page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
-    found = page.evaluate("(selector) => axe.run(selector)", selector)["violations"]
+    # axe would fetch style sheets, which a page from a disk may not
+    found = page.evaluate("(selector) => axe.run(selector, { preload: false })", selector)["violations"]
     return [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
 
 

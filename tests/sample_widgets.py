@@ -38,6 +38,7 @@ MAKE = {
     "StepThrough": lambda words, title: widgets.StepThrough(*normal(3, len(words), 6), list(words), title=title),
     "TokenizerView": lambda words, title: widgets.TokenizerView(
         " ".join(words), [("t", "h"), ("a", "t</w>")], title=title),
+    "Translator": lambda words, title: widgets.Translator(" ".join(words), title=title),
 }
 every_widget = pytest.mark.parametrize("name", MAKE)
 

@@ -155,6 +155,17 @@ def test_every_job_installs_the_same_way_and_has_a_limit():
         assert job.get("strategy", {}).get("fail-fast", False) is False, name
 
 
+def test_the_site_is_built_and_published_with_what_the_others_install():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/site.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+    steps = [step.get("run", step.get("uses", "").split("@")[0]) for step in job["steps"]]
+    assert steps == ["actions/checkout", "./.github/actions/install", "course site site", "actions/configure-pages",
+                     "actions/upload-pages-artifact", "actions/deploy-pages"]
+    assert job["steps"][4]["with"]["path"] == "site"
+    assert workflow["permissions"] == {"contents": "read", "pages": "write", "id-token": "write"}
+    assert job["timeout-minutes"] <= 60
+
+
 def test_the_jobs_together_run_every_test_once():
     """By their marks and the notebooks' names; the unit tests' matrix counts once."""
     commands = [

@@ -1,4 +1,4 @@
-"""The widgets' JavaScript without a browser: it is linted, and its pure functions are tested, in tests/js with node."""
+"""The JavaScript of widgets, pages and decks, without a browser: linted, its functions tested, with node."""
 
 import json
 import os
@@ -7,24 +7,47 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
+from sample_translator import sentences, translations
 
 from course_utils import widgets
+from course_utils.publish.exporting import TEMPLATES
 from course_utils.widgets.base import CourseWidget, javascript
+from course_utils.widgets.translator import WEIGHTS
 
 JS = Path(__file__).parent / "js"
 
 
-@pytest.mark.parametrize("file", ["lint.test.js", "functions.test.js"])
-def test_javascript(file, tmp_path):
-    """Skipped where node, or for the linter its package, is missing; in CI they must be there."""
+def node(file, folder, **environment):
+    """Run a file of tests; skipped where node, or for the linter its package, is missing; in CI they must be there."""
     node = shutil.which("node")
     if node is None or (file == "lint.test.js" and not (JS / "node_modules").is_dir()):
         missing = "node 20 or newer is missing" if node is None else "eslint is missing: `npm ci --prefix tests/js`"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     classes = [one for one in vars(widgets).values() if isinstance(one, type) and issubclass(one, CourseWidget)]
     files = sorted({one._files for one in classes})
-    assert len(files) == 10
-    (tmp_path / "widgets.json").write_text(json.dumps({name: javascript(name) for name in files}), encoding="utf-8")
-    done = subprocess.run([node, "--test", file], cwd=JS, env=os.environ | {"WIDGETS": str(tmp_path / "widgets.json")},
-                          capture_output=True, text=True, timeout=120)
+    assert len(files) == 11
+    pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*/*.js")}
+    sources = {name: javascript(name) for name in files} | pages
+    (folder / "widgets.json").write_text(json.dumps(sources), encoding="utf-8")
+    environment = {name: str(value) for name, value in environment.items()}
+    done = subprocess.run([node, "--test", file], cwd=JS, capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"WIDGETS": str(folder / "widgets.json")} | environment)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("file", ["lint.test.js", "functions.test.js"])
+def test_javascript(file, tmp_path):
+    node(file, tmp_path)
+
+
+def test_the_translator_says_what_pytorch_says(tmp_path):
+    found = translations(sentences(500))
+    (tmp_path / "cases.json").write_text(json.dumps([{"source": source, "target": target}
+                                                     for source, target, _ in found]))
+    (tmp_path / "logits").write_bytes(torch.cat([logits for *_, logits in found]).numpy().astype("<f4").tobytes())
+    said = node("translator.test.js", tmp_path, TRANSLATOR=WEIGHTS, TRANSLATIONS=tmp_path / "cases.json",
+                LOGITS=tmp_path / "logits")
+    assert "500 sentences" in said
+    print(next(line for line in said.splitlines() if "500 sentences" in line))

@@ -1,4 +1,4 @@
-"""The tables of both README.md are those of the stored measurements, and benchmarks store what they are made from."""
+"""The tables of experiments/README.md are those that are stored, and benchmarks store what they are made from."""
 
 import importlib
 import re

@@ -126,7 +126,7 @@ def test_strange_texts_are_text(show, browser_page, name):
         for control in widget.locator("[tabindex='0'], input").all():  # what is chosen is said once more
             if control.is_visible():
                 control.press("ArrowRight")
-    heard = page.locator(".course-widget").evaluate_all("""(widgets) => widgets.map((widget) => {
+    heard = page.locator(".course-widget:not(.course-widget *)").evaluate_all("""(widgets) => widgets.map((widget) => {
       const nodes = [...widget.querySelectorAll("*")];
       return [widget.textContent, ...nodes.map((node) => node.value || node.title || "")].join("\\n");
     })""")
@@ -150,6 +150,8 @@ PRINTED = {
     "PositionExplorer": ([".pe-about", ".pe-readout", ".pe-cells", ".pe-overlay"], ["Sinusoidal"], "#1f2430"),
     "Quiz": (["legend", ".qz-text"], [], None),
     "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
+    "Translator": ([".tr-text", ".tr-words", ".tr-chose", ".tr-bar i", ".tr-share", ".tr-truth", ".av-cells"],
+                   list(make("Translator").words), "#4b5563"),
 }
 
 

@@ -78,7 +78,8 @@ def headings(cell: NotebookNode, order: int) -> list[str]:
     return [found.get_text() for found in html(f"h{order}")]
 
 
-def export(exporter, template: str, notebook: NotebookNode, folder: Path, title: str, parts: dict) -> str:
+def export(exporter, template: str, notebook: NotebookNode, folder: Path, title: str, parts: dict,
+           mathjax: str | None = None) -> str:
     """The HTML that one of nbconvert's exporters makes with a template of ours.
 
     Args:
@@ -88,6 +89,7 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
         folder: the notebook's folder.
         title: of the browser's tab; ``""`` is the notebook's first heading.
         parts: what the template inserts, as ``resources.course``.
+        mathjax: its address; default: it stands in the file.
     """
     exporter = exporter(
         template_name=template,
@@ -99,9 +101,10 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
         exclude_anchor_links=True,
         config=Config({"NbConvertBase": {"display_data_priority": PRIORITY}}),
     )
+    inside = f"<script>{script('sphinx-mathjax-offline', 'mathjax/tex-svg-full.js')}</script>" if not mathjax else ""
     resources = {
         "metadata": {"name": title or heading(notebook), "path": str(folder)},
-        "course": {"mathjax": script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"), **parts},
+        "course": {"mathjax": inside or f'<script src="{mathjax}"></script>', **parts},
     }
     html, _ = exporter.from_notebook_node(notebook, resources)
     return html

@@ -9,7 +9,7 @@ from .exporting import export, headings, prepared
 
 
 def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[str, str] | None = None,
-         after: tuple[str, str] | None = None) -> str:
+         after: tuple[str, str] | None = None, site: dict | None = None) -> str:
     """A notebook as a page with a table of contents.
 
     Args:
@@ -18,6 +18,8 @@ def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[st
         title: of the browser's tab; default: the notebook's first heading.
         before: address and title of the page of the lesson before, to which this one links.
         after: the same of the lesson after it.
+        site: if the page is part of one, the addresses in it: ``mathjax``, ``slides`` of the notebook or ``None``, and
+            whether there is a ``ledger``.
 
     Returns:
         The HTML page.
@@ -27,5 +29,6 @@ def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[st
     """
     # a heading below the title, in the same cell, opens no section
     sections = [(cell.id, name) for cell in notebook.cells if not headings(cell, 1) for name in headings(cell, 2)]
-    parts = {"sections": sections, "before": before, "after": after}
-    return export(HTMLExporter, "page", prepared(notebook, folder), folder, title, parts)
+    parts = {"sections": sections, "before": before, "after": after, "site": site}
+    mathjax = site and site["mathjax"]
+    return export(HTMLExporter, "page", prepared(notebook, folder), folder, title, parts, mathjax)

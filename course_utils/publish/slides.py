@@ -14,13 +14,14 @@ from .exporting import export, packaged, prepared, script
 from .notebooks import slide_type, tags
 
 
-def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
+def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | None = None) -> str:
     """A reveal.js deck of 1280 x 720 with speaker view (key S).
 
     Args:
         notebook: an executed notebook; nothing is executed and it is not changed.
         folder: the notebook's folder, from which its pictures are read.
         title: of the browser's tab; default: the notebook's first heading.
+        mathjax: its address, in a site; default: it stands in the file.
 
     Returns:
         The HTML page.
@@ -41,4 +42,4 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "") -> str:
         "reveal_js": script("sphinx-revealjs", "revealjs/dist/reveal.js"),
         "notes_js": script("sphinx-revealjs", "revealjs/plugin/notes/notes.js"),
     }
-    return export(SlidesExporter, "deck", shown, folder, title, parts)
+    return export(SlidesExporter, "deck", shown, folder, title, parts, mathjax)

@@ -11,8 +11,9 @@ from .quiz import Question, Quiz
 from .softmax_lab import SoftmaxLab
 from .step_through import StepThrough
 from .tokenizer_view import TokenizerView
+from .translator import Translator
 
 __all__ = [
     "Ask", "AttentionView", "DecodingTree", "ImageAttention", "MaskExplorer", "PositionExplorer", "Question", "Quiz",
-    "SoftmaxLab", "StepThrough", "TokenizerView", "strip_widget_state",
+    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "strip_widget_state",
 ]

@@ -21,6 +21,7 @@ import traitlets
 
 STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+INSIDE = {"translator": ("attention_view",)}  # widgets that are shown inside another one
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
 
 
@@ -32,16 +33,19 @@ def cividis() -> np.ndarray:
 def javascript(name: str) -> str:
     """The colour scale, the shared foundation and one widget's files, as one piece of JavaScript.
 
-    The files are ``name.js`` and, where that would be long, ``name_*.js``.
+    The files are ``name.js`` and, where that would be long, ``name_*.js``; before them those of a widget inside.
     """
-    parts = sorted(STATIC.glob(f"{name}_*.js"))
-    files = [path.read_text(encoding="utf-8") for path in (STATIC / "foundation.js", *parts, STATIC / f"{name}.js")]
+    paths = [STATIC / "foundation.js"]
+    for one in (*INSIDE.get(name, ()), name):
+        paths += [*sorted(STATIC.glob(f"{one}_*.js")), STATIC / f"{one}.js"]
+    files = [path.read_text(encoding="utf-8") for path in paths]
     return "\n".join([f'const CIVIDIS = "{cividis().tobytes().hex()}";', *files])
 
 
 def stylesheet(name: str) -> str:
-    """The shared foundation's CSS and one widget's own."""
-    return "\n".join((STATIC / f"{part}.css").read_text(encoding="utf-8") for part in ("foundation", name))
+    """The shared foundation's CSS and one widget's own, before it that of a widget inside."""
+    parts = ("foundation", *INSIDE.get(name, ()), name)
+    return "\n".join((STATIC / f"{part}.css").read_text(encoding="utf-8") for part in parts)
 
 
 def script_json(value) -> str:

@@ -6,8 +6,9 @@ import { Linter } from "eslint";
 
 import { widgets } from "./widgets.js";
 
-const PAGE = ["AbortController", "ResizeObserver", "atob", "cancelAnimationFrame", "clearTimeout", "document",
-  "requestAnimationFrame", "setTimeout"];
+const PAGE = ["AbortController", "HEADINGS", "MathJax", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
+  "addEventListener", "atob", "cancelAnimationFrame", "clearTimeout", "document", "getComputedStyle", "innerHeight",
+  "innerWidth", "matchMedia", "requestAnimationFrame", "setTimeout", "window"];
 const config = {
   languageOptions: {
     ecmaVersion: 2023, sourceType: "script", globals: Object.fromEntries(PAGE.map((name) => [name, "readonly"])),

@@ -9,7 +9,7 @@ export const widgets = JSON.parse(readFileSync(process.env.WIDGETS, "utf-8"));
 // ten pixels a character.
 export function scopeOf(name) {
   const context = { measureText: (text) => ({ width: 10 * text.length }) };
-  const scope = vm.createContext({ atob, document: { createElement: () => ({ getContext: () => context }) } });
+  const scope = vm.createContext({ atob, TextDecoder, document: { createElement: () => ({ getContext: () => context }) } });
   vm.runInContext(widgets[name], scope);
   return (expression) => vm.runInContext(expression, scope);
 }

@@ -1,7 +1,31 @@
-// The contents are folded on a narrow screen; what scrolls sideways can be reached with the keyboard.
+// The contents are folded on a narrow screen, and show which section is read; what scrolls sideways can be reached with
+// the keyboard.
 (() => {
   const contents = document.querySelector(".contents details");
-  if (innerWidth < 1250) contents.removeAttribute("open");
+  const narrow = () => innerWidth < 1250;
+  if (narrow()) contents.removeAttribute("open");
+  const links = [...contents.querySelectorAll("a")];
+  const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
+  contents.addEventListener("click", (event) => {
+    if (narrow() && event.target.matches("a")) contents.removeAttribute("open");
+  });
+
+  // The last section that has begun above a third of the window.
+  function follow() {
+    const read = sections.findLastIndex((section) => section?.getBoundingClientRect().top < innerHeight / 3);
+    links.forEach((link, k) => {
+      if (k !== read) return link.removeAttribute("aria-current");
+      if (!link.hasAttribute("aria-current") && !narrow()) link.scrollIntoView({ block: "nearest" });
+      return link.setAttribute("aria-current", "true");
+    });
+    contents.querySelector("summary").textContent = narrow() && read >= 0 ? `Contents · ${links[read].textContent}` : "Contents";
+  }
+  let frame = 0;
+  addEventListener("scroll", () => {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(follow);
+  }, { passive: true });
+  follow();
 
   const wide = ".highlight, .jp-RenderedText, .jp-RenderedImage, .jp-RenderedHTML, .jp-MarkdownOutput p, .jp-MarkdownOutput pre, .scrolls";
   function reach() {

@@ -1,0 +1,147 @@
+"""The course as a web site: a first page, every notebook as a page, the lessons' slides, the ledger, all linked.
+
+Everything lies in one folder and asks no host for anything; the links are relative, so that the site opens from a disk
+and from any path of a server. What single pages hold inside (MathJax), the site has once.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from nbformat import NotebookNode
+
+from ..course import is_further, numbered, replace_file
+from ..widgets import Translator
+from .exporting import TEMPLATES, heading, headings, script
+from .notebooks import read, tags
+from .pages import page
+from .slides import deck
+
+MATHJAX = "assets/mathjax.js"
+_FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
+_STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
+_ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
+
+
+class Entry:
+    """A notebook and what the site says of it."""
+
+    def __init__(self, path: Path):
+        self.path, self.notebook = path, read(path)
+        self.file, self.slides = f"{path.stem}.html", None if is_further(path) else f"{path.stem}.slides.html"
+        self.number, self.further = path.name[:2], []
+        name = heading(self.notebook)
+        self.title = name.partition(" · ")[2] or name
+        opening = [cell for cell in self.notebook.cells[:3] if cell.cell_type == "markdown"]
+        self.question = next((name for cell in opening for name in headings(cell, 2)), "")
+        self.minutes = _minutes(self.notebook)
+        self.picture, self.drawn = _picture(self.notebook, path)
+
+    @property
+    def link(self) -> tuple[str, str]:
+        """Address and title of its page."""
+        return self.file, heading(self.notebook)
+
+    def index(self) -> list:
+        """What the search looks through: the page, its title, and its headings with their places."""
+        cells = [cell for cell in self.notebook.cells if not headings(cell, 1) and "solution" not in tags(cell)]
+        return [self.file, heading(self.notebook), [[f"cell-id={cell.id}", name] for cell in cells for order in (2, 3)
+                                                    for name in headings(cell, order)]]
+
+
+def _minutes(notebook: NotebookNode) -> int | None:
+    """Of the timetable, or those that a further notebook names in its first cells; ``None`` where neither does."""
+    opening = "\n".join(cell.source for cell in notebook.cells[:3])
+    rows = [float(row.replace("½", ".5")) for row in _ROW.findall(opening)]
+    said = re.search(r"(\d+) minutes", opening)
+    return round(sum(rows)) if rows else int(said[1]) if said else None
+
+
+def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
+    """Name and content of the notebook's first drawing; else the first attention view's; else two empty ones."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
+            return Path(found[1]).name, (path.parent / found[1]).read_bytes()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
+                return f"{path.stem}.png", base64.b64decode(found[1])
+    return "", b""
+
+
+def build(root: Path, folder: Path, ledger: str = "",
+          tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
+    """Write the site from the notebooks as they are saved; nothing is executed.
+
+    Args:
+        root: the folder that holds ``notebooks/``.
+        folder: where the site goes; made if it is missing. Files of an earlier site are replaced.
+        ledger: the ledger of claims as HTML; without it the site has none.
+        tell: called with each page's file when it is written.
+
+    Returns:
+        The files.
+
+    Raises:
+        CourseError: if a notebook is broken, or a picture or a package is missing.
+    """
+    everything = [Entry(path) for path in numbered(root)]
+    lessons = [entry for entry in everything if not is_further(entry.path)]
+    for lesson in lessons:
+        lesson.further = [entry for entry in everything if is_further(entry.path) and entry.number == lesson.number]
+    index = [entry.index() for entry in everything]
+    site = {"ledger": bool(ledger)}
+    written = []
+
+    def write(name: str, text: str) -> None:
+        with replace_file(folder / name) as file:
+            file.write(text)
+        written.append(folder / name)
+        tell(folder / name)
+
+    write(MATHJAX, script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"))
+    write("assets/headings.js", f"const HEADINGS = {json.dumps(index, ensure_ascii=False)};\n")
+    for name in ("site.css", "site.js"):
+        write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
+    for lesson in lessons:
+        if lesson.picture:
+            with replace_file(folder / "assets" / lesson.picture, "wb") as file:
+                file.write(lesson.drawn)
+            written.append(folder / "assets" / lesson.picture)
+    for entry in everything:
+        before, after = _neighbours(entry, lessons)
+        around = site | {"slides": entry.slides, "mathjax": MATHJAX}
+        write(entry.file, page(entry.notebook, entry.path.parent, before=before, after=after, site=around))
+        if entry.slides:
+            write(entry.slides, deck(entry.notebook, entry.path.parent, mathjax=MATHJAX))
+    if ledger:
+        write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
+    translator = Markup(Translator().to_html())
+    write("index.html", _template("index").render(site=site, lessons=lessons, everything=everything,
+                                                  translator=translator))
+    return written
+
+
+def _neighbours(entry: Entry, lessons: list[Entry]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
+    """Links before and after: of a lesson the lessons; of a further notebook its lesson, and what comes next."""
+    place = next(i for i, lesson in enumerate(lessons) if lesson.number == entry.number)
+    following = lessons[place + 1].link if place + 1 < len(lessons) else None
+    if entry is lessons[place]:
+        return lessons[place - 1].link if place else None, following
+    row = lessons[place].further
+    later = row[row.index(entry) + 1:]
+    return lessons[place].link, later[0].link if later else following
+
+
+@cache
+def _template(name: str):
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    styles = (f"{part}.css" for part in ("shared/content", "page/page"))
+    environment.globals["styles"] = Markup("\n".join((TEMPLATES / style).read_text(encoding="utf-8")
+                                                     for style in styles))
+    return environment.get_template(f"site/{name}.html.j2")

@@ -1,0 +1,267 @@
+"""The site: what is in it, that its links lead somewhere, and how it looks to a visitor without a network."""
+
+import json
+import re
+import time
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import SMALLEST_CONTRAST, assert_quiet, contrasts, serious
+from nbformat.v4 import new_output
+from synthetic import code, lesson, text
+
+from course_utils import cli
+from course_utils.claims.card import MIME
+from course_utils.course import course_root, numbered
+from course_utils.publish.notebooks import read, write
+from course_utils.publish.site import Entry, build
+
+
+class Links(HTMLParser):
+    """The addresses of a page, and the places in it that an address may name."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.links, self.loads, self.places = [], [], set()
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.places |= {given[name] for name in ("id", "name") if given.get(name)}
+        address = given.get("href") if tag in ("a", "link") else given.get("src")
+        if address is not None:
+            (self.links if tag == "a" else self.loads).append(address)
+
+
+def broken(folder: Path) -> list[str]:
+    """What is linked and is not there, and what would be loaded from elsewhere."""
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in folder.glob("*.html")}
+    found = []
+    for path, page in pages.items():
+        found += [f"{path.name} loads {address[:80]}" for address in page.loads
+                  if urlsplit(address).scheme not in ("", "data") or address.startswith("//")]
+        for address in page.links + [address for address in page.loads if not address.startswith("data:")]:
+            parts = urlsplit(address)
+            if parts.scheme in ("http", "https", "mailto"):
+                continue
+            target = path.parent / unquote(parts.path) if parts.path else path
+            place = unquote(parts.fragment)
+            if address.startswith("/") or not target.is_file():
+                found.append(f"{path.name}: {address} is not there")
+            elif place and not place.startswith("/") and place not in pages[target].places:
+                found.append(f"{path.name}: {address} names a place that is not there")
+    return found
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A course of two lessons and a further notebook, which link to each other."""
+    root = tmp_path_factory.mktemp("course")
+    (root / "notebooks" / "further").mkdir(parents=True)
+    (root / "figures").mkdir()
+    for name, links in (("01_one", "[two](02_two.ipynb) [more](further/01_more.ipynb#place)"),
+                        ("02_two", "[back](01_one.ipynb)"), ("further/01_more", "[lesson](../01_one.ipynb)")):
+        path = root / "notebooks" / f"{name}.ipynb"
+        notebook = lesson(path.parent)
+        notebook.cells[0] = text("slide", f"# {name[:2] if name[0] == '0' else '01'} · Lesson {name}\n\n"
+                                          f"## What of $x$ & {name}?\n\n{links} <a id='place'></a>")
+        notebook.cells.append(text("slide", "## Élan and résumé\n\nWords."))
+        for k, cell in enumerate(notebook.cells):
+            cell.id = f"{path.stem}-{k}"
+            if cell.cell_type == "markdown":
+                cell.source = cell.source.replace("](../drawing.svg)", f"]({'../' * (1 + ('/' in name))}drawing.svg)")
+        write(notebook, path)
+    (root / "drawing.svg").write_text((root / "notebooks" / "drawing.svg").read_text())
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    build(root, folder)
+    return folder
+
+
+def visit(page, site, name="index.html"):
+    page.goto((site / name).as_uri())
+    return page
+
+
+# --- files ---
+
+
+def test_everything_is_there_and_every_link_leads_somewhere(site):
+    assert sorted(path.name for path in site.glob("*.html")) == [
+        "01_more.html", "01_one.html", "01_one.slides.html", "02_two.html", "02_two.slides.html", "index.html"]
+    assert sorted(path.name for path in (site / "assets").iterdir()) == [
+        "drawing.svg", "headings.js", "mathjax.js", "site.css", "site.js"]
+    assert broken(site) == []
+    assert all(path.stat().st_size < 1_500_000 for path in site.glob("*.html")), "MathJax stands in one file"
+
+
+def test_the_check_of_links_sees_what_is_broken(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html">b</a><a href="#x">x</a><a href="/root">r</a>'
+                                     '<a href="https://example.org">e</a><img src="https://example.org/i.png"><p id=y>')
+    assert [line.split(":")[-1].strip() for line in broken(tmp_path)] == [
+        "//example.org/i.png", "b.html is not there", "#x names a place that is not there", "/root is not there"]
+
+
+def test_pages_follow_each_other(site):
+    def around(name):
+        html = (site / f"{name}.html").read_text(encoding="utf-8")
+        return [re.search(rf'<a href="([^"]*)" rel="{rel}"|<a rel="{rel}" href="([^"]*)"', html) for rel in
+                ("prev", "next")]
+    assert [[found and (found[1] or found[2]) for found in around(name)]
+            for name in ("01_one", "01_more", "02_two")] == [
+        [None, "02_two.html"], ["01_one.html", "02_two.html"], ["01_one.html", None]]
+
+
+def test_the_ledger_is_there_where_there_are_claims(root, tmp_path):
+    cells = read(course_root() / "notebooks" / "04_transformer.ipynb").cells
+    record = next(output.data[MIME] for cell in cells for output in cell.get("outputs", ()) if MIME in
+                  output.get("data", {}))
+    (tmp_path / "notebooks").mkdir()
+    notebook = lesson(tmp_path / "notebooks")
+    claim = code("-", "claim()")
+    claim.outputs = [new_output("display_data", data={MIME: record, "text/plain": "claim"})]
+    notebook.cells.append(claim)
+    write(notebook, tmp_path / "notebooks" / "04_with.ipynb")
+    assert cli.main(["site", str(tmp_path / "site")], root=tmp_path) == cli.EXIT_OK
+    assert record["id"] in (tmp_path / "site" / "ledger.html").read_text(encoding="utf-8")
+    assert broken(tmp_path / "site") == []
+
+
+def test_a_site_refuses_a_file_as_folder(root, tmp_path, capsys):
+    (tmp_path / "site").touch()
+    assert cli.main(["site", str(tmp_path / "site")], root=root) == cli.EXIT_FAILED
+    assert "is a file; expected a folder" in capsys.readouterr().err
+
+
+def test_every_notebook_says_what_the_first_page_needs():
+    entries = [Entry(path) for path in numbered(course_root())]
+    lessons = [entry for entry in entries if entry.slides]
+    assert [entry.path.name for entry in lessons if not (entry.question and entry.picture)] == []
+    assert [entry.path.name for entry in entries if entry.number != "00" and entry.minutes is None] == []
+    assert all(10 <= entry.minutes <= 90 for entry in entries if entry.minutes)
+
+
+# --- in the browser ---
+
+
+def test_the_first_page_translates(browser_page, site):
+    page = visit(browser_page, site)
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_role("combobox", name="English sentence").fill("the man slept")
+    page.keyboard.press("Enter")
+    assert page.locator(".tr-word").all_inner_texts() == ["l'", "homme", "a", "dormi", ".", "<eos>"]
+    assert page.locator(".card h3").all_inner_texts() == ["01 · Lesson 01_one", "02 · Lesson 02_two"]
+    assert page.locator(".card-further a").all_inner_texts() == ["Lesson further/01_more"]
+    assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+    assert_quiet(page)
+
+
+def test_a_heading_is_found_and_reached(browser_page, site):
+    page = visit(browser_page, site, "02_two.html")
+    field = page.get_by_role("searchbox", name="Search the headings")
+    field.fill("RESUME elan")
+    found = page.locator(".site-search li")
+    assert found.count() == 3
+    assert "Élan and résumé" in found.first.inner_text()
+    assert page.locator(".site-search [role=status]").inner_text() == "3 headings"
+    assert serious(page, ".site-header") == []
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/01_more.html#**")
+    page.wait_for_function("scrollY > 200")
+    field.fill("no such words")
+    assert page.locator(".site-search [role=status]").inner_text() == "No heading has these words."
+    field.press("Escape")
+    assert not page.locator(".site-search [role=status]").is_visible()
+    field.fill("Lesson 02_two")
+    field.press("Enter")
+    page.wait_for_url("**/02_two.html")
+    assert_quiet(page)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_contents_stay_in_view_and_say_where_one_is(open_page, site, width):
+    page = visit(open_page(viewport={"width": width, "height": 800}), site, "01_one.html")
+    page.wait_for_function("MathJax.startup.promise")
+    page.evaluate("document.querySelectorAll('.jp-Cell h2')[2].scrollIntoView()")
+    page.wait_for_function("document.querySelector('.contents [aria-current]')")
+    contents = page.locator(".contents")
+    assert 0 <= contents.bounding_box()["y"] <= 60
+    here = page.locator(".contents [aria-current]").text_content()
+    if width == 390:
+        assert page.locator(".contents summary").inner_text() == f"Contents · {here}"
+        page.locator(".contents summary").click()
+        page.locator(".contents a").last.click()
+        assert not page.locator(".contents ol").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert_quiet(page)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("name", ["index.html", "01_one.html"])
+def test_a_page_can_be_read_in_light_and_in_dark(open_page, site, name, dark):
+    screen = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}} if dark else {}
+    page = visit(open_page(**screen), site, name)
+    page.evaluate("window.MathJax?.startup.promise")
+    assert serious(page, "body") == []
+    low = [c for c in contrasts(page, "body") if 1 < c[0] < SMALLEST_CONTRAST]
+    assert low == []
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (int(re.findall(r"\d+", paper)[0]) < 60) == dark
+    page.emulate_media(media="print")
+    assert not page.locator(".site-header").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+
+
+def test_it_opens_from_any_path_of_a_server(browser_page, site):
+    handler = partial(SimpleHTTPRequestHandler, directory=site.parent)
+    handler.log_message = lambda *words: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        browser_page.goto(f"http://127.0.0.1:{server.server_port}/{site.name}/")
+        browser_page.get_by_role("link", name="01 · Lesson 01_one").click()
+        browser_page.wait_for_url("**/01_one.html")
+        browser_page.wait_for_function("window.MathJax?.startup?.promise")
+        assert browser_page.locator(".site-header").is_visible()
+        server.shutdown()
+    assert browser_page.outside_requests == []
+
+
+# --- the whole course ---
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder, start = tmp_path_factory.mktemp("whole"), time.process_time()
+    assert cli.main(["site", str(folder)]) == cli.EXIT_OK
+    print(f"{time.process_time() - start:.0f} s of processor time")
+    return folder
+
+
+@pytest.mark.slow
+def test_the_whole_site_has_no_broken_link(whole):
+    assert broken(whole) == []
+    headings = json.loads((whole / "assets" / "headings.js").read_text(encoding="utf-8")[len("const HEADINGS = "):-2])
+    assert [file for file, _, _ in headings] == [f"{path.stem}.html" for path in numbered(course_root())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index", "ledger", *(path.stem for path in numbered(course_root()))])
+def test_every_page_of_the_site_is_reachable_quiet_and_fits_a_phone(open_page, whole, name):
+    for width, dark in ((1280, False), (390, True)):
+        page = visit(open_page(viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"),
+                     whole, f"{name}.html")
+        page.evaluate("window.MathJax?.startup.promise")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+        assert_quiet(page)
+    assert serious(page, "body") == []
