@@ -9,7 +9,7 @@ needed: position t attends to positions up to t.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -185,6 +185,32 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
             if stop is not None and (ids == stop).all():
                 break
     return torch.cat(new, dim=1)
+
+
+@torch.no_grad()
+def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "",
+                among: Sequence[str] | None = None) -> Tensor:
+    """The most probable token after each of some texts: ids ``(n,)``.
+
+    Padding stands on the right, where no earlier position sees it.
+
+    Args:
+        model, tokenizer: as `load` gives them.
+        questions: the texts, at least one.
+        before: what stands before each of them; it is read once.
+        among: if given, only the first tokens of these texts are compared, and the result are places among them.
+    """
+    past = None
+    if before:
+        caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches
+        past = tuple(Cache(*(x.expand(len(questions), -1, -1, -1) for x in cache)) for cache in caches)
+    asked = [tokenizer.encode(question).ids for question in questions]
+    longest = max(map(len, asked))
+    logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), past).logits
+    last = logits[torch.arange(len(asked)), torch.tensor([len(ids) - 1 for ids in asked])]        # (n, vocab_size)
+    if among is not None:
+        last = last[:, [tokenizer.encode(text).ids[0] for text in among]]
+    return last.argmax(dim=-1)
 
 
 @contextmanager

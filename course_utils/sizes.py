@@ -52,7 +52,7 @@ PUBLISHED = {
     "DistilBERT": Published(66, lambda: _of_library("DistilBert")),
     "BERT base": Published(110, lambda: _bert(30_522, 768, 12, 12)),
     "GPT": Published(117, lambda: _gpt(40_478, 768, 12, 12, 512)),
-    "mBERT": Published(179, lambda: _bert(119_547, 768, 12, 12)),
+    "mBERT": Published(177, lambda: _bert(119_547, 768, 12, 12)),                      # by DistilBERT's authors
     "Transformer big": Published(213, lambda: Transformer(37_000, config=transformer.BIG)),
     "ALBERT xxlarge": Published(235, lambda: _of_library("Albert")),
     "Transformer-XL": Published(277, lambda: TransformerXL(204, XL, mem_len=784)),

@@ -12,12 +12,9 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from course_utils import gpt, setup
 from course_utils.claims.stored import store
 from course_utils.data import load_reviews, load_sst2
-from course_utils.transformer import Cache
 
 Rows = Sequence[tuple[str, int]]
 
@@ -35,20 +32,13 @@ def examples(rows: Rows, seed: int, n: int = 8) -> str:
                    for pair in zip(good, bad, strict=True) for text, label in zip(pair, (1, 0), strict=True))
 
 
-@torch.inference_mode()
 def accuracy(model, tokenizer, rows: Rows, before: str = "") -> float:
     """The share of rows ``(text, label)`` whose answer is more probable than the other one, after ``before``."""
-    words, right = [tokenizer.encode(answer).ids[0] for answer in ANSWERS], 0
-    past = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else None
+    right = 0
     rows = sorted(rows, key=lambda row: len(row[0]))                                   # less padding
     for batch in (rows[start:start + BATCH] for start in range(0, len(rows), BATCH)):
-        asked = [tokenizer.encode(PROMPT.format(text)).ids for text, _ in batch]
-        longest = max(map(len, asked))
-        ids = torch.tensor([one + [0] * (longest - len(one)) for one in asked])        # padding: after
-        known = past and tuple(Cache(*(x.expand(len(batch), -1, -1, -1) for x in cache)) for cache in past)
-        logits = model(ids, known).logits
-        for row, one, (_, label) in zip(logits, asked, batch, strict=True):
-            right += int(row[len(one) - 1, words].argmax()) == label
+        said = gpt.next_tokens(model, tokenizer, [PROMPT.format(text) for text, _ in batch], before, ANSWERS)
+        right += sum(answer == label for answer, (_, label) in zip(said.tolist(), batch, strict=True))
     return right / len(rows)
 
 

@@ -321,7 +321,13 @@ def test_a_film_runs_by_its_slider(show):
         slider.press("ArrowRight")
         np.testing.assert_allclose(pixels(page), colours(film[0, head]), atol=3)
         assert slider.get_attribute("aria-valuetext") == f"step {step}"
-        assert page.locator(".av-step .is-value").inner_text() == step
+        number = page.locator(".av-film .is-value")
+        assert number.inner_text() == step
+    label = page.locator(".av-film").bounding_box()
+    for part in (slider.bounding_box(), number.bounding_box()):                        # nothing cuts them off
+        assert part["width"] > 10
+        assert part["x"] >= label["x"]
+        assert part["x"] + part["width"] <= label["x"] + label["width"]
 
 
 def test_grid_shows_every_head(show):

@@ -26,9 +26,8 @@ TASKS = {
         "one un, woman femme, green vert, sun soleil, school école, three trois, black noir, friend ami, day jour, "
         "hand main, time temps, city ville, two deux, door porte, sea mer"),
 }
-IN_WORDS = {"opposites": "The opposite of {} is", "capitals": "The capital of {} is", "plurals": "The plural of {} is",
-            "French": "The French word for {} is"}
-"""The same tasks without examples: a question in words, which the answer ends."""
+IN_WORDS = {"opposites": "opposite of", "capitals": "capital of", "plurals": "plural of", "French": "French word for"}
+"""What one asks for in words: the … a word."""
 
 
 def drawn(task: str, draw: int, seed: int = 0, n: int = 8) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

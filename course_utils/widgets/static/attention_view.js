@@ -183,7 +183,7 @@ class AttentionView extends CourseWidget {
 
   // In the select's place for a film: a slider through its steps.
   stepper(_, options, choose) {
-    const { input, value } = this.slider("av-step", "step ", { min: 0, max: options.length - 1, step: 1 }, choose);
+    const { input, value } = this.slider("av-film", "step ", { min: 0, max: options.length - 1, step: 1 }, choose);
     this.stepShown = value;
     return input;
   }
