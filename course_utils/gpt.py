@@ -200,17 +200,18 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         before: what stands before each of them; it is read once.
         among: if given, only the first tokens of these texts are compared, and the result are places among them.
     """
-    past = None
-    if before:
-        caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches
-        past = tuple(Cache(*(x.expand(len(questions), -1, -1, -1) for x in cache)) for cache in caches)
-    asked = [tokenizer.encode(question).ids for question in questions]
-    longest = max(map(len, asked))
-    logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), past).logits
-    last = logits[torch.arange(len(asked)), torch.tensor([len(ids) - 1 for ids in asked])]        # (n, vocab_size)
     if among is not None:
-        last = last[:, [tokenizer.encode(text).ids[0] for text in among]]
-    return last.argmax(dim=-1)
+        among = [tokenizer.encode(text).ids[0] for text in among]
+    caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else ()
+    best = []
+    for start in range(0, len(questions), 16):                                     # all logits at once take gigabytes
+        asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
+        longest = max(map(len, asked))
+        past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
+        logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), past).logits
+        last = logits[torch.arange(len(asked)), torch.tensor([len(ids) - 1 for ids in asked])]     # (n, vocab_size)
+        best.append((last if among is None else last[:, among]).argmax(dim=-1))
+    return torch.cat(best)
 
 
 @contextmanager
