@@ -9,7 +9,7 @@ needed: position t attends to positions up to t.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -185,6 +185,33 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
             if stop is not None and (ids == stop).all():
                 break
     return torch.cat(new, dim=1)
+
+
+@torch.no_grad()
+def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "",
+                among: Sequence[str] | None = None) -> Tensor:
+    """The most probable token after each of some texts: ids ``(n,)``.
+
+    Padding stands on the right, where no earlier position sees it.
+
+    Args:
+        model, tokenizer: as `load` gives them.
+        questions: the texts, at least one.
+        before: what stands before each of them; it is read once.
+        among: if given, only the first tokens of these texts are compared, and the result are places among them.
+    """
+    if among is not None:
+        among = [tokenizer.encode(text).ids[0] for text in among]
+    caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else ()
+    best = []
+    for start in range(0, len(questions), 16):                                     # all logits at once take gigabytes
+        asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
+        longest = max(map(len, asked))
+        past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
+        logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), past).logits
+        last = logits[torch.arange(len(asked)), torch.tensor([len(ids) - 1 for ids in asked])]     # (n, vocab_size)
+        best.append((last if among is None else last[:, among]).argmax(dim=-1))
+    return torch.cat(best)
 
 
 @contextmanager

@@ -189,6 +189,79 @@ def os_einsum(x, y, asked, rate):
     return rate / y.size(1) * torch.einsum("bn,bnd,bd->b", y, x, asked)
 
 
+# --- corrupt -------------------------------------------------------------------------------------------------
+
+@wrong("corrupt", "lacks its last sentinel")
+def co_unfinished(words, spans, sentinels):
+    source, target, inside = [], [], set()
+    for n, (start, length) in enumerate(spans):
+        inside |= {*range(start, start + length)}
+        target += [sentinels[n]] + words[start:start + length]
+    for i, word in enumerate(words):
+        if i not in inside:
+            source.append(word)
+        elif i in [start for start, _ in spans]:
+            source.append(sentinels[[start for start, _ in spans].index(i)])
+    return source, target
+
+
+@wrong("corrupt", "its length, not its end")
+def co_end(words, spans, sentinels):
+    source, target, last = [], [], 0
+    for i, (start, end) in enumerate(spans):
+        source = source + words[last:start] + [sentinels[i]]
+        target = target + [sentinels[i]] + words[start:end]
+        last = end
+    return source + words[last:], target + [sentinels[len(spans)]]
+
+
+@right("corrupt")
+def co_backwards(words, spans, sentinels):
+    source, target = list(words), [sentinels[len(spans)]]
+    for i in reversed(range(len(spans))):
+        start, length = spans[i]
+        target = [sentinels[i], *words[start:start + length], *target]
+        source[start:start + length] = [sentinels[i]]
+    return source, target
+
+
+@right("corrupt")
+def co_marks(words, spans, sentinels):
+    which = {start + j: i for i, (start, length) in enumerate(spans) for j in range(length)}
+    source, target = [], []
+    for i, word in enumerate(words):
+        if i in which:
+            if i == spans[which[i]][0]:
+                source.append(sentinels[which[i]])
+                target.append(sentinels[which[i]])
+            target.append(word)
+        else:
+            source.append(word)
+    return source, target + [sentinels[len(spans)]]
+
+
+# --- factorised ----------------------------------------------------------------------------------------------
+
+@wrong("factorised", "id i is row i")
+def fa_shifted(ids, table, up):
+    return torch.einsum("bte,ed->btd", table.roll(1, 0)[ids], up)
+
+
+@wrong("factorised", "expected (B, T, d)")
+def fa_narrow(ids, table, up):
+    return F.embedding(ids, table)
+
+
+@right("factorised")
+def fa_embedding(ids, table, up):
+    return F.linear(F.embedding(ids, table), up.T)
+
+
+@right("factorised")
+def fa_loop(ids, table, up):
+    return torch.stack([table.index_select(0, row) @ up for row in ids])
+
+
 # --- the solutions, beside what they stand for ------------------------------------------------------------------
 
 def test_solutions_are_the_parts_of_a_gpt():
@@ -218,7 +291,18 @@ def test_one_step_is_that_of_autograd():
     torch.testing.assert_close(EXERCISES["one_step"].solution(x, y, asked, 0.7), (stepped * asked).sum(-1))
 
 
+def test_corrupt_as_in_the_papers_figure():
+    words = "Thank you for inviting me to your party last week .".split()
+    source, target = EXERCISES["corrupt"].solution(words, [(2, 2), (8, 1)], ["<X>", "<Y>", "<Z>"])
+    assert " ".join(source) == "Thank you <X> me to your party <Y> week ."
+    assert " ".join(target) == "<X> for inviting <Y> last <Z>"
+
+
 @pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("corrupt", "with a single span", ("sentinels[len(spans)]", "sentinels[2]")),
+    ("corrupt", "when a span begins the sentence", ("words[end:start]", "words[end:start or 1]")),
+    ("corrupt", "when a span ends the sentence", ("words[end:],", "(words[end:] or words[-1:]),")),
+    ("factorised", "with a single text", ("table[ids] @ up", "(table[ids.squeeze(0)] @ up)")),
     ("one_step", "with a single prompt", (".sum(dim=-1)", ".sum(dim=-1).squeeze()")),
     ("rms_norm", "when the numbers are small", ("(mean_square + eps)", "(mean_square + 1e-5)")),
     ("swiglu", "when the numbers are large", (

@@ -26,12 +26,21 @@ TASKS = {
         "one un, woman femme, green vert, sun soleil, school école, three trois, black noir, friend ami, day jour, "
         "hand main, time temps, city ville, two deux, door porte, sea mer"),
 }
-IN_WORDS = {"opposites": "The opposite of {} is", "capitals": "The capital of {} is", "plurals": "The plural of {} is",
-            "French": "The French word for {} is"}
-"""The same tasks without examples: a question in words, which the answer ends."""
+IN_WORDS = {"opposites": "opposite of", "capitals": "capital of", "plurals": "plural of", "French": "French word for"}
+"""What one asks for in words: the … a word."""
 
 
 def drawn(task: str, draw: int, seed: int = 0, n: int = 8) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """A task's pairs in random order: ``n`` as examples, and the others to be asked."""
     pairs = random.Random(f"{task} {seed} {draw}").sample(TASKS[task], len(TASKS[task]))
     return pairs[:n], pairs[n:]
+
+
+def mispaired(examples: list[tuple[str, str]], draw: int, seed: int = 0) -> list[tuple[str, str]]:
+    """The same words and the same answers, in random order: no answer stands with its word."""
+    words, answers = zip(*examples, strict=True)
+    rng = random.Random(f"{words} {seed} {draw}")
+    while True:
+        shuffled = rng.sample(answers, len(answers))
+        if all(one != other for one, other in zip(answers, shuffled, strict=True)):
+            return list(zip(words, shuffled, strict=True))

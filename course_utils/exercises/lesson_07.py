@@ -223,4 +223,85 @@ ONE_STEP = Exercise(one_step, {"prediction": "B"}, {
 ))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP)
+# --- corrupt -------------------------------------------------------------------------------------------------
+
+def corrupt(words, spans, sentinels):
+    """Words without their spans ``(start, length)``, a sentinel for each; and the spans, each after its sentinel."""
+    source, target, end = [], [], 0
+    for i, (start, length) in enumerate(spans):
+        source += [*words[end:start], sentinels[i]]
+        target += [sentinels[i], *words[start:start + length]]
+        end = start + length
+    return source + words[end:], [*target, sentinels[len(spans)]]
+
+
+SENTINELS = ["<X>", "<Y>", "<Z>"]
+
+
+WORDS = ("the", "old", "queen", "of", "a", "city", "was", "seen", "in", "her", "garden", "by", "two", "young", "girls")
+
+
+def _spans_inputs(*spans):
+    def make(rng):
+        return [WORDS[i] for i in torch.randperm(len(WORDS), generator=rng).tolist()], list(spans), SENTINELS
+    return make
+
+
+def _random_spans(rng):
+    first, gap, second = (torch.randint(1, 4, (3,), generator=rng)).tolist()
+    return _spans_inputs((first, second), (first + second + gap, first))(rng)
+
+
+CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
+    "on ordinary inputs": _random_spans,
+    "with a single span": _spans_inputs((3, 2)),
+    "when a span begins the sentence": _spans_inputs((0, 1), (5, 2)),
+    "when a span ends the sentence": _spans_inputs((2, 1), (13, 2)),
+}, (
+    ("The words of a span are still in the source. A sentinel stands in their place.",
+     "sentinels[i]]\n        target", "sentinels[i], *words[start:start + length]]\n        target"),
+    ("The target lacks its last sentinel, which says that no span follows: sentinels[len(spans)].",
+     "[*target, sentinels[len(spans)]]", "target"),
+    ("The words behind the last span are lost: add words[end:] to the source.", "source + words[end:]", "source"),
+    ("The words before a span come from the beginning of the sentence each time: they begin where the last span ended.",
+     "words[end:start]", "words[:start]"),
+    ("In the target the sentinel stands behind its span. It comes first: <X>, then the words that <X> hides.",
+     "[sentinels[i], *words[start:start + length]]", "[*words[start:start + length], sentinels[i]]"),
+    ("The target has no sentinels between the spans: each span is announced by its own.",
+     "[sentinels[i], *words[start:start + length]]", "words[start:start + length]"),
+    ("Every span has the same sentinel. The first span gets sentinels[0], the second sentinels[1].",
+     "[*words[end:start], sentinels[i]]", "[*words[end:start], sentinels[0]]",
+     "[sentinels[i], *words[start:start + length]]", "[sentinels[0], *words[start:start + length]]"),
+    ("The second number of a span is its length, not its end: words[start:start + length].",
+     "target += [sentinels[i], *words[start:start + length]]", "target += [sentinels[i], *words[start:length]]",
+     "end = start + length", "end = length"),
+    ("The last sentinel is always the third. It is the one after those that were used: sentinels[len(spans)].",
+     "sentinels[len(spans)]", "sentinels[-1]"),
+))
+
+
+# --- factorised ----------------------------------------------------------------------------------------------
+
+def factorised(ids, table, up):
+    """Ids ``(B, T)``, table ``(V, e)``, up ``(e, d)`` to vectors ``(B, T, d)`` (Lan et al. 2020, section 3.1)."""
+    return table[ids] @ up
+
+
+def _table_inputs(rng, B=None):
+    b, T, V, e, d = sizes(rng, 5)
+    return torch.randint(V, (B or b, T), generator=rng), randn(rng, V, e), randn(rng, e, d)
+
+
+FACTORISED = Exercise(factorised, {"x": "B, T, d"}, {
+    "on ordinary inputs": _table_inputs,
+    "with a single text (B = 1)": lambda rng: _table_inputs(rng, 1),
+}, (
+    ("The rows are normed first. Only the look-up and the product are asked for.", "table[ids]",
+     "F.normalize(table[ids], dim=-1)"),
+    ("The vectors are scaled. Lesson 04 multiplied by a root; here nothing is.", "table[ids] @ up",
+     "table[ids] @ up * up.size(1) ** 0.5"),
+    ("The ids are shifted by one: id i is row i of the table.", "table[ids]", "table[ids - 1]"),
+), timed=lambda rng: (torch.randint(30_000, (8, 32), generator=rng), randn(rng, 30_000, 128), randn(rng, 128, 256)))
+
+
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED)
