@@ -142,12 +142,30 @@ def _parser() -> argparse.ArgumentParser:
         "write a notebook without solutions and speaker notes",
         "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are "
         "cleared, pictures are put into the file.",
-        ["course handout 02", "course handout 02 --out for_students"],
+        ["course handout 02", "course handout 02 --blank --out for_students", "course handout 02 --sheet"],
     )
     one(handout)
+    form = handout.add_mutually_exclusive_group()
+    for name, what in (
+        ("--blank", "for class: without outputs, results and the quiz's answers; exercises for home stand apart"),
+        ("--solutions", "for afterwards: with solutions, all code and hints unfolded"),
+        ("--sheet", "a page to print: predictions, exercises, the quiz's questions"),
+    ):
+        form.add_argument(name, action="store_true", help=what)
     handout.add_argument(
         "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
     )
+
+    release = command(
+        "release",
+        _release,
+        "write the exercises for nbgrader and otter-grader",
+        "DIR/nbgrader is a course folder for `nbgrader generate_assignment NAME`; DIR/otter holds a folder for each "
+        "notebook, for `otter assign`. The tests are the course's own checks, a point for each exercise.",
+        ["course release grading", "course release grading 02 03"],
+    )
+    release.add_argument("folder", type=Path, metavar="DIR", help="folder to write to")
+    several(release)
 
     claims = command(
         "claims",
@@ -317,7 +335,7 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _handout(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.handouts import handout
+    from .publish import handouts
     from .publish.notebooks import find, read, write
 
     (path,) = find(arguments.notebook, root)
@@ -325,9 +343,40 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     if target.resolve() == path.resolve():
         raise CourseError(f"--out {arguments.out} would replace the notebook itself; name another folder.")
     notebook = read(path)
-    student = handout(notebook, path.parent)
-    write(student, target)
-    print(f"{target}  without {len(notebook.cells) - len(student.cells)} cells of solutions and speaker notes")
+    if arguments.sheet:
+        target = target.with_name(f"{path.stem}_sheet.html")
+        with replace_file(target) as file:
+            file.write(handouts.sheet(notebook, path.parent))
+        print(f"{target}  predictions, exercises and questions; print it from a browser")
+        return EXIT_OK
+    if arguments.blank:
+        made = {"_class": handouts.blank(notebook, path.parent), "_home": handouts.home(notebook, path.parent)}
+    elif arguments.solutions:
+        made = {"_solutions": handouts.opened(notebook, path.parent)}
+    else:
+        made = {"": handouts.handout(notebook, path.parent)}
+    for ending, student in made.items():
+        if student:
+            target = target.with_name(f"{path.stem}{ending}.ipynb")
+            write(student, target)
+            print(f"{target}  {len(student.cells)} cells of the notebook's {len(notebook.cells)}")
+    return EXIT_OK
+
+
+def _release(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish import release
+    from .publish.notebooks import read, write
+
+    written = 0
+    for path in _paths(arguments.notebooks, root):
+        notebook = read(path)
+        for kind, folder in (("nbgrader", "nbgrader/source"), ("otter", "otter")):
+            if made := getattr(release, kind)(notebook, path.parent):
+                write(made, arguments.folder / folder / path.stem / path.name)
+                written += 1
+    with replace_file(arguments.folder / "nbgrader" / "nbgrader_config.py") as file:
+        file.write(release.NBGRADER_CONFIG)
+    print(f"{arguments.folder}  {written // 2} assignments, each for nbgrader and for otter-grader")
     return EXIT_OK
 
 
