@@ -112,6 +112,17 @@ def _parser() -> argparse.ArgumentParser:
         help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back",
     )
 
+    rehearse = command(
+        "rehearse",
+        _rehearse,
+        "train a notebook's models before class",
+        "The notebook is executed and not written; what its cells train with `fit` is kept in the user's cache folder. "
+        "In class `fit` loads it in a second, as long as code, data, settings and versions are the same, and says "
+        "so. To train all the same, run `%%env COURSE_REHEARSAL=off` in a cell.",
+        ["course rehearse 02"],
+    )
+    one(rehearse)
+
     slides = command(
         "slides",
         _slides,
@@ -276,6 +287,27 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
             fate = f"not written, because seed {seed} is not the course's own (0)"
         print(f"{path.name}  {run.seconds:.0f} s, peak memory {run.peak_memory / 1e9:.2f} GB, {fate}", flush=True)
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish.notebooks import CellError, execute, find
+    from .rehearsal import folder
+
+    (path,) = find(arguments.notebook, root)
+    for old in (folder() / path.stem).glob("*.safetensors"):
+        old.unlink()
+    print(f"{path.name}  is executed …", flush=True)
+    try:
+        run = execute(path, rehearse=True, tell=lambda cell, of: _progress(f"{path.name}  cell {cell} of {of}"))
+    except CellError as problem:
+        _progress("")
+        print(_failure(path, problem), file=sys.stderr)
+        return EXIT_FAILED
+    _progress("")
+    kept = list((folder() / path.stem).glob("*.safetensors"))
+    print(f"{path.name}  {run.seconds:.0f} s; trainings kept: {len(kept)}, "
+          f"{sum(file.stat().st_size for file in kept) / 1e6:.1f} MB in {folder() / path.stem}")
+    return EXIT_OK
 
 
 def _progress(line: str) -> None:
