@@ -178,6 +178,17 @@ def _parser() -> argparse.ArgumentParser:
     release.add_argument("folder", type=Path, metavar="DIR", help="folder to write to")
     several(release)
 
+    progress = command(
+        "progress",
+        _progress_of_class,
+        "show what a class has solved",
+        "FOLDER holds a folder for each student. Where COURSE_PROGRESS is on, each check adds a line to progress.jsonl "
+        "beside the notebook: what was tried, and what it said. For each exercise: how many have solved it, who is "
+        "stuck, and the frequent mistakes. Nothing is sent anywhere.",
+        ["course progress class_folders"],
+    )
+    progress.add_argument("folder", type=Path, metavar="FOLDER", help="holds a folder for each student")
+
     claims = command(
         "claims",
         _claims,
@@ -409,6 +420,13 @@ def _release(arguments: argparse.Namespace, root: Path) -> int:
     with replace_file(arguments.folder / "nbgrader" / "nbgrader_config.py") as file:
         file.write(release.NBGRADER_CONFIG)
     print(f"{arguments.folder}  {written // 2} assignments, each for nbgrader and for otter-grader")
+    return EXIT_OK
+
+
+def _progress_of_class(arguments: argparse.Namespace, root: Path) -> int:
+    from .exercises.progress import summary
+
+    print(summary(arguments.folder))
     return EXIT_OK
 
 

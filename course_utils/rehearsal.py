@@ -4,6 +4,7 @@ A training is known by a sum over all that decides it: the model's weights and c
 the random state, this package, the versions and the processor. Another sum, another file: nothing stale is ever loaded.
 """
 
+import ast
 import dis
 import hashlib
 import inspect
@@ -27,7 +28,6 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from .course import REHEARSAL, replace_file
-from .data.download import data_folder
 from .plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
@@ -54,8 +54,8 @@ def rehearsed(fit: Callable) -> Callable:
             call = signature.bind(model, *args, **settings)
             call.apply_defaults()
             before = _walked(call.arguments)
-        if before and not mode and (history := _load(model, before, call.arguments)):
-            return history
+        if before and not mode and (kept := _load(model, before, call.arguments)):
+            return signature.return_annotation(**kept)                # a History
         history = fit(model, *args, **settings)
         if before and mode and not history.interrupted:
             _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
@@ -65,6 +65,8 @@ def rehearsed(fit: Callable) -> Callable:
 
 def folder() -> Path:
     """Where trainings are kept, a folder for each notebook."""
+    from .data.download import data_folder
+
     return data_folder() / "rehearsed"
 
 
@@ -100,10 +102,8 @@ def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Map
                         {"about": json.dumps(about)}))
 
 
-def _load(model: nn.Module, before: "_Walk", arguments: Mapping):
-    """The history of the training with this key, after which everything is as it would be; None if none was kept."""
-    from .training import History
-
+def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:
+    """What the history of the training with this key holds; the rest is then as after it. None if none was kept."""
     path = next(folder().glob(f"*/{before.key}.safetensors"), None)
     if path is None:
         return None
@@ -119,13 +119,13 @@ def _load(model: nn.Module, before: "_Walk", arguments: Mapping):
     for i, (state, number) in enumerate(zip(before.states, about["numbers"], strict=True)):
         state.put(tensors.get(f"state.{i}", number))
     model.zero_grad()
-    history = History(tensors["loss"].tolist(), tensors["grad_norm"].tolist(), about["tokens"], about["seconds"])
-    label = arguments["label"]
-    print(f"{label}: loaded as rehearsed on {about['day']}, {len(history.loss)} steps in {history.seconds:.0f} s. To "
+    loss, label = tensors["loss"].tolist(), arguments["label"]
+    print(f"{label}: loaded as rehearsed on {about['day']}, {len(loss)} steps in {about['seconds']:.0f} s. To "
           f"train it now: %env {REHEARSAL}={LIVE}, then run this cell again from its first line.")
     if arguments["live"]:
-        LiveCurve(label, arguments["steps"], unit=arguments["unit"]).update(history.loss, final=True)
-    return history
+        LiveCurve(label, arguments["steps"], unit=arguments["unit"]).update(loss, final=True)
+    return {"loss": loss, "grad_norm": tensors["grad_norm"].tolist(), "tokens": about["tokens"],
+            "seconds": about["seconds"]}
 
 
 @cache
@@ -253,23 +253,22 @@ class _Walk:
         """A notebook's function, or an exercise's, by its code and all that the code names; another by its name."""
         self.add((value.__defaults__, value.__kwdefaults__, [cell.cell_contents for cell in value.__closure__ or ()]))
         if _by_code(value):
-            self.code(value.__code__, value.__globals__, value.__doc__)
+            self.source(value)
         else:
             self.word(f"{value.__module__}.{value.__qualname__}")
 
-    def code(self, code: types.CodeType, names: Mapping, docstring: str | None = None) -> None:
-        """Instructions, constants and the globals that they load; where a line stands does not count."""
-        self.fixed.update(code.co_code)
-        self.word(repr((code.co_names, code.co_varnames, code.co_freevars)))
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                self.code(constant, names)
-            elif constant is not None and constant != docstring:
-                self.add(constant)
-        for name in {step.argval: None for step in dis.get_instructions(code)
-                     if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}:
-            if name in names:
-                self.add(names[name])
+    def source(self, value: types.FunctionType) -> None:
+        """What is written, and the globals that it loads; comments, docstrings and lines do not count.
+
+        Byte code will not do: the same lines give another one where the module is imported in the same cell.
+        """
+        from .exercises.engine import code
+
+        self.word(ast.dump(ast.parse(code(value).strip())))
+        for name in dict.fromkeys(_loaded(value.__code__)):
+            if name in value.__globals__:
+                self.word(name)
+                self.add(value.__globals__[name])
 
     def type(self, value: type) -> None:
         """A notebook's class by what it defines; another by its name."""
@@ -282,6 +281,15 @@ class _Walk:
                     self.add(item)
 
 
+def _loaded(code: types.CodeType) -> list[str]:
+    """The names of globals that code loads, that of inner functions too."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    own = [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return sum(map(_loaded, inner), own)
+
+
 def _by_code(value) -> bool:
-    """Whether the code is a notebook's or an exercise's: of these one stands for the other if they are alike."""
-    return f"{value.__module__}.".startswith(("__main__.", "course_utils.exercises."))
+    """Whether it is a notebook's, or an exercise's solution: of these one stands for the other if they are alike."""
+    from .exercises import EXERCISES  # only here: who trains without a rehearsal needs none
+
+    return value.__module__ == "__main__" or any(value is exercise.solution for exercise in EXERCISES.values())

@@ -1,9 +1,11 @@
 """What was rehearsed is loaded where training would give the same, and nowhere else."""
 
+import linecache
 import re
 import types
 from functools import partial
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 from nbformat.v4 import new_code_cell, new_notebook
@@ -11,9 +13,11 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from course_utils import cli, rehearsal
+from course_utils.course import course_root, numbered
 from course_utils.data.text import EOS, TokenBatchSampler, collate, token_batches
 from course_utils.exercises import EXERCISES
-from course_utils.publish.notebooks import METADATA, execute, write
+from course_utils.publish.notebooks import METADATA, execute, read, write
+from course_utils.publish.tasks import alone, tasks
 from course_utils.rehearsal import rehearsed
 from course_utils.seq2seq import Seq2Seq
 from course_utils.training import fit, inverse_sqrt
@@ -46,9 +50,11 @@ def keep(monkeypatch):
 
 
 def from_notebook(code, **names):
-    """A function as a notebook's cell defines it."""
+    """A function as a notebook's cell defines it; its source can be read."""
     names |= {"__name__": "__main__"}
-    exec(code, names)
+    cell = f"<cell {len(linecache.cache)}>"
+    linecache.cache[cell] = len(code), None, code.splitlines(keepends=True), cell
+    exec(compile(code, cell, "exec"), names)
     return names["loss"]
 
 
@@ -118,15 +124,22 @@ def test_comments_docstrings_and_lines_do_not_count(keep, capsys):
     assert "loaded" in capsys.readouterr().out
 
 
-def test_the_courses_solution_stands_for_the_notebooks():
+@pytest.mark.parametrize("path", numbered(course_root()), ids=lambda path: path.stem)
+def test_the_courses_solution_stands_for_the_notebooks(path, capsys):
     """In class the exercise's cell hands back the course's; in the rehearsal the solution's cell ran."""
     def fixed(function):
         return rehearsal._Walk({"model": nn.Linear(1, 1), "function": function}).fixed.digest()
 
-    code = "def context_vector(scores, values):\n    return {} @ values\nloss = context_vector"
-    ours = fixed(EXERCISES["context_vector"].solution)
-    assert fixed(from_notebook(code.format("scores.softmax(dim=0)"))) == ours
-    assert fixed(from_notebook(code.format("scores.softmax(dim=1)"))) != ours
+    notebook = read(path)
+    chosen = [task for task in tasks(notebook) if task.function]
+    answers = {task.stub.source: task.solution.source.split(f"\n\n{task.function} = check")[0] for task in chosen}
+    cells = [answers.get(cell.source, cell.source) for cell in alone(notebook, chosen) if cell.cell_type == "code"]
+    names = from_notebook("\n\n".join(cells) + "\ndef loss(): ...").__globals__
+    for task in chosen:
+        if task.function == "window_by_blocks":             # calls functions of the lesson, which trains nothing
+            continue
+        assert fixed(names[task.function]) == fixed(EXERCISES[task.function].solution), task.function
+    plt.close("all")
 
 
 # --- stale is never loaded ----------------------------------------------------------------------------------------
@@ -152,6 +165,7 @@ def test_with_another_version_it_is_not_loaded(keep, capsys, monkeypatch, around
 
 
 def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_path):
+    rehearsal._around.cache_clear()
     found = rehearsal._around()
     assert torch.__version__ in found.split()
     (tmp_path / "model.py").write_text("width = 1")
@@ -162,12 +176,11 @@ def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_pat
 
 def a_class(body):
     """A model whose class a notebook defines."""
-    names = {"__name__": "__main__", "nn": nn, "torch": torch}
-    exec(f"def helper(x):\n    return {body}\n\nclass Model(nn.Module):\n    def __init__(self):\n"
-         "        super().__init__()\n        self.layer = nn.Linear(3, 1)\n"
-         "    def forward(self, x):\n        return helper(self.layer(x))", names)
+    made = from_notebook(f"def helper(x):\n    return {body}\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+                         "        super().__init__()\n        self.layer = nn.Linear(3, 1)\n"
+                         "    def forward(self, x):\n        return helper(self.layer(x))\nloss = Model", nn=nn)
     torch.manual_seed(0)
-    return names["Model"]()
+    return made()
 
 
 def test_a_models_code_counts_and_what_it_calls(keep, capsys):

@@ -30,6 +30,7 @@ from .lesson_04 import LESSON_04
 from .lesson_05 import LESSON_05
 from .lesson_06 import LESSON_06
 from .lesson_07 import LESSON_07
+from .progress import record
 
 __all__ = ["EXERCISES", "Exercise", "Prediction", "Verdict", "WrongAnswer", "break_it", "check", "same_output",
            "solved", "your_parts"]
@@ -69,6 +70,7 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
         display(Card(verdict, runs))
         shown = namespace[name] if verdict.kind == "right" else exercise.solution
         return _yours.get(name, shown)
+    record(name, verdict, namespace.get(name))
     if verdict.kind == "right":
         _yours[name] = namespace[name]
         display(Card(verdict, "Yours runs from here on."))
