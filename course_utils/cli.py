@@ -32,10 +32,10 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 failed, 130 interrupted. Words that are not understood end with SystemExit(2).
     """
-    # What follows `course lab` goes to JupyterLab, options included.
+    # What follows `course lab` or `course present 02` goes to JupyterLab, options included.
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
-    if rest and arguments.command != "lab":
+    if rest and arguments.command not in ("lab", "present"):
         parser.error(f"not understood: {' '.join(rest)} (see `course {arguments.command} --help`)")
     arguments.rest = rest
     try:
@@ -136,6 +136,17 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("."), metavar="PATH", help="file (.html) or folder (default: this folder)"
     )
 
+    present = command(
+        "present",
+        _present,
+        "show a notebook as slides with a running kernel",
+        "A copy opens as slides in the browser (RISE, of the extra live): code is edited on the slide and run with "
+        "Shift and Enter, and what stands above it and has not run yet runs first. T opens the speaker notes. The "
+        "notebook itself stays as it is. Further options go to JupyterLab.",
+        ["course present 02", "course present 02 --no-browser"],
+    )
+    one(present)
+
     page = command(
         "page",
         _page,
@@ -226,28 +237,51 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _lab(arguments: argparse.Namespace, root: Path) -> int:
-    from jupyterlab.labapp import LabApp
-
     from .publish.notebooks import find
 
     first, *_ = find(None, root)
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        _serve(root, f"/lab/tree/notebooks/{first.name}", folder,
+               [*root.glob("notebooks/**/*.ipynb"), *root.glob("handouts/*.ipynb")], arguments.rest)
+    return EXIT_OK
+
+
+def _present(arguments: argparse.Namespace, root: Path) -> int:
+    from importlib.util import find_spec
+
+    from .publish.notebooks import find, read
+    from .publish.presenting import prepare
+
+    if find_spec("jupyterlab_rise") is None:
+        raise CourseError('live slides need the extra live. Type: pip install -c requirements.lock -e ".[live]"')
+    (path,) = find(arguments.notebook, root)
+    with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:
+        copy = prepare(read(path), path, Path(served))
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"),
+                                                      *filter(None, [os.environ.get("JUPYTER_PATH")])])
+        _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
+    return EXIT_OK
+
+
+def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: list[str]) -> None:
+    """JupyterLab over a folder, opened at an address; the temporary folder takes what would go to the home folder."""
+    from jupyterlab.labapp import LabApp
+
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
     ours = [str(Path(__file__).parent / "publish" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
-    with tempfile.TemporaryDirectory(prefix="course-") as folder:
-        signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
-        _trust([*root.glob("notebooks/**/*.ipynb"), *root.glob("handouts/*.ipynb")], signatures)
-        LabApp.launch_instance(
-            argv=[
-                f"--ServerApp.root_dir={root}",
-                f"--LabApp.default_url=/lab/tree/notebooks/{first.name}",
-                # the only user of most containers; Jupyter refuses root unless told
-                f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
-                *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
-                *arguments.rest,
-            ]
-        )
-    return EXIT_OK
+    signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
+    _trust(trusted, signatures)
+    LabApp.launch_instance(
+        argv=[
+            f"--ServerApp.root_dir={root}",
+            f"--LabApp.default_url={address}",
+            # the only user of most containers; Jupyter refuses root unless told
+            f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
+            *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
+            *rest,
+        ]
+    )
 
 
 def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
