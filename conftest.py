@@ -8,6 +8,7 @@ import pytest
 # Each worker has a core (pytest -n); a worker's kernels and other processes inherit this.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("COURSE_KEEP_GOING", None)  # claims that surprise would pass
+os.environ["COURSE_REHEARSAL"] = "off"  # what was rehearsed would be loaded
 
 # A widget's HTML holds weights to the last bit, in which processors differ. Read with nbval: packed arrays, digits from
 # the fifth decimal on, and the name that is made from them, are not compared; what the picture says in words is.

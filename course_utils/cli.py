@@ -33,10 +33,10 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
     Returns:
         The exit code: 0 done, 1 failed, 130 interrupted. Words that are not understood end with SystemExit(2).
     """
-    # What follows `course lab` goes to JupyterLab, options included.
+    # What follows `course lab` or `course present 02` goes to JupyterLab, options included.
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
-    if rest and arguments.command != "lab":
+    if rest and arguments.command not in ("lab", "present"):
         parser.error(f"not understood: {' '.join(rest)} (see `course {arguments.command} --help`)")
     arguments.rest = rest
     try:
@@ -113,6 +113,17 @@ def _parser() -> argparse.ArgumentParser:
         help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back",
     )
 
+    rehearse = command(
+        "rehearse",
+        _rehearse,
+        "train a notebook's models before class",
+        "The notebook is executed and not written; what its cells train with `fit` is kept in the user's cache folder. "
+        "In class `fit` loads it in a second, as long as code, data, settings and versions are the same, and says "
+        "so. To train all the same, run `%%env COURSE_REHEARSAL=off` in a cell.",
+        ["course rehearse 02"],
+    )
+    one(rehearse)
+
     slides = command(
         "slides",
         _slides,
@@ -125,6 +136,17 @@ def _parser() -> argparse.ArgumentParser:
     slides.add_argument(
         "--out", type=Path, default=Path("."), metavar="PATH", help="file (.html) or folder (default: this folder)"
     )
+
+    present = command(
+        "present",
+        _present,
+        "show a notebook as slides with a running kernel",
+        "A copy opens as slides in the browser (RISE, of the extra live): code is edited on the slide and run with "
+        "Shift and Enter, and what stands above it and has not run yet runs first. T opens the speaker notes. The "
+        "notebook itself stays as it is. Further options go to JupyterLab.",
+        ["course present 02", "course present 02 --no-browser"],
+    )
+    one(present)
 
     page = command(
         "page",
@@ -154,12 +176,41 @@ def _parser() -> argparse.ArgumentParser:
         "write a notebook without solutions and speaker notes",
         "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are "
         "cleared, pictures are put into the file.",
-        ["course handout 02", "course handout 02 --out for_students"],
+        ["course handout 02", "course handout 02 --blank --out for_students", "course handout 02 --sheet"],
     )
     one(handout)
+    form = handout.add_mutually_exclusive_group()
+    for name, what in (
+        ("--blank", "for class: without outputs, results and the quiz's answers; exercises for home stand apart"),
+        ("--solutions", "for afterwards: with solutions, all code and hints unfolded"),
+        ("--sheet", "a page to print: predictions, exercises, the quiz's questions"),
+    ):
+        form.add_argument(name, action="store_true", help=what)
     handout.add_argument(
         "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
     )
+
+    release = command(
+        "release",
+        _release,
+        "write the exercises for nbgrader and otter-grader",
+        "DIR/nbgrader is a course folder for `nbgrader generate_assignment NAME`; DIR/otter holds a folder for each "
+        "notebook, for `otter assign`. The tests are the course's own checks, a point for each exercise.",
+        ["course release grading", "course release grading 02 03"],
+    )
+    release.add_argument("folder", type=Path, metavar="DIR", help="folder to write to")
+    several(release)
+
+    progress = command(
+        "progress",
+        _progress_of_class,
+        "show what a class has solved",
+        "FOLDER holds a folder for each student. Where COURSE_PROGRESS is on, each check adds a line to progress.jsonl "
+        "beside the notebook: what was tried, and what it said. For each exercise: how many have solved it, who is "
+        "stuck, and the frequent mistakes. Nothing is sent anywhere.",
+        ["course progress class_folders"],
+    )
+    progress.add_argument("folder", type=Path, metavar="FOLDER", help="holds a folder for each student")
 
     claims = command(
         "claims",
@@ -198,28 +249,51 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _lab(arguments: argparse.Namespace, root: Path) -> int:
-    from jupyterlab.labapp import LabApp
-
     from .publish.notebooks import find
 
     first, *_ = find(None, root)
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        _serve(root, f"/lab/tree/notebooks/{first.name}", folder,
+               [*root.glob("notebooks/**/*.ipynb"), *root.glob("handouts/*.ipynb")], arguments.rest)
+    return EXIT_OK
+
+
+def _present(arguments: argparse.Namespace, root: Path) -> int:
+    from importlib.util import find_spec
+
+    from .publish.notebooks import find, read
+    from .publish.presenting import prepare
+
+    if find_spec("jupyterlab_rise") is None:
+        raise CourseError('live slides need the extra live. Type: pip install -c requirements.lock -e ".[live]"')
+    (path,) = find(arguments.notebook, root)
+    with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:
+        copy = prepare(read(path), path, Path(served))
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"),
+                                                      *filter(None, [os.environ.get("JUPYTER_PATH")])])
+        _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
+    return EXIT_OK
+
+
+def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: list[str]) -> None:
+    """JupyterLab over a folder, opened at an address; the temporary folder takes what would go to the home folder."""
+    from jupyterlab.labapp import LabApp
+
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
     ours = [str(Path(__file__).parent / "publish" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
-    with tempfile.TemporaryDirectory(prefix="course-") as folder:
-        signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
-        _trust([*root.glob("notebooks/**/*.ipynb"), *root.glob("handouts/*.ipynb")], signatures)
-        LabApp.launch_instance(
-            argv=[
-                f"--ServerApp.root_dir={root}",
-                f"--LabApp.default_url=/lab/tree/notebooks/{first.name}",
-                # the only user of most containers; Jupyter refuses root unless told
-                f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
-                *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
-                *arguments.rest,
-            ]
-        )
-    return EXIT_OK
+    signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
+    _trust(trusted, signatures)
+    LabApp.launch_instance(
+        argv=[
+            f"--ServerApp.root_dir={root}",
+            f"--LabApp.default_url={address}",
+            # the only user of most containers; Jupyter refuses root unless told
+            f"--ServerApp.allow_root={getattr(os, 'geteuid', lambda: 1)() == 0}",
+            *(f"--NotebookNotary.{name}={value}" for name, value in signatures.items()),
+            *rest,
+        ]
+    )
 
 
 def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
@@ -270,6 +344,27 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
             fate = f"not written, because seed {seed} is not the course's own (0)"
         print(f"{path.name}  {run.seconds:.0f} s, peak memory {run.peak_memory / 1e9:.2f} GB, {fate}", flush=True)
     return EXIT_FAILED if failed else EXIT_OK
+
+
+def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish.notebooks import CellError, execute, find
+    from .rehearsal import folder
+
+    (path,) = find(arguments.notebook, root)
+    for old in (folder() / path.stem).glob("*.safetensors"):
+        old.unlink()
+    print(f"{path.name}  is executed …", flush=True)
+    try:
+        run = execute(path, rehearse=True, tell=lambda cell, of: _progress(f"{path.name}  cell {cell} of {of}"))
+    except CellError as problem:
+        _progress("")
+        print(_failure(path, problem), file=sys.stderr)
+        return EXIT_FAILED
+    _progress("")
+    kept = list((folder() / path.stem).glob("*.safetensors"))
+    print(f"{path.name}  {run.seconds:.0f} s; trainings kept: {len(kept)}, "
+          f"{sum(file.stat().st_size for file in kept) / 1e6:.1f} MB in {folder() / path.stem}")
+    return EXIT_OK
 
 
 def _progress(line: str) -> None:
@@ -346,7 +441,7 @@ def _site(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _handout(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.handouts import handout
+    from .publish import handouts
     from .publish.notebooks import find, read, write
 
     (path,) = find(arguments.notebook, root)
@@ -354,9 +449,47 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     if target.resolve() == path.resolve():
         raise CourseError(f"--out {arguments.out} would replace the notebook itself; name another folder.")
     notebook = read(path)
-    student = handout(notebook, path.parent)
-    write(student, target)
-    print(f"{target}  without {len(notebook.cells) - len(student.cells)} cells of solutions and speaker notes")
+    if arguments.sheet:
+        target = target.with_name(f"{path.stem}_sheet.html")
+        with replace_file(target) as file:
+            file.write(handouts.sheet(notebook, path.parent))
+        print(f"{target}  predictions, exercises and questions; print it from a browser")
+        return EXIT_OK
+    if arguments.blank:
+        made = {"_class": handouts.blank(notebook, path.parent), "_home": handouts.home(notebook, path.parent)}
+    elif arguments.solutions:
+        made = {"_solutions": handouts.opened(notebook, path.parent)}
+    else:
+        made = {"": handouts.handout(notebook, path.parent)}
+    for ending, student in made.items():
+        if student:
+            target = target.with_name(f"{path.stem}{ending}.ipynb")
+            write(student, target)
+            print(f"{target}  {len(student.cells)} cells of the notebook's {len(notebook.cells)}")
+    return EXIT_OK
+
+
+def _release(arguments: argparse.Namespace, root: Path) -> int:
+    from .publish import release
+    from .publish.notebooks import read, write
+
+    written = 0
+    for path in _paths(arguments.notebooks, root):
+        notebook = read(path)
+        for kind, folder in (("nbgrader", "nbgrader/source"), ("otter", "otter")):
+            if made := getattr(release, kind)(notebook, path.parent):
+                write(made, arguments.folder / folder / path.stem / path.name)
+                written += 1
+    with replace_file(arguments.folder / "nbgrader" / "nbgrader_config.py") as file:
+        file.write(release.NBGRADER_CONFIG)
+    print(f"{arguments.folder}  {written // 2} assignments, each for nbgrader and for otter-grader")
+    return EXIT_OK
+
+
+def _progress_of_class(arguments: argparse.Namespace, root: Path) -> int:
+    from .exercises.progress import summary
+
+    print(summary(arguments.folder))
     return EXIT_OK
 
 

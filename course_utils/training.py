@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from .data.text import PAD, Batch
 from .plotting import LiveCurve, smooth
+from .rehearsal import rehearsed
 
 
 @dataclass
@@ -82,6 +83,7 @@ def endless(batches: Iterable) -> Iterator:
                              "generator, which can be gone through only once.")
 
 
+@rehearsed
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
         schedule: Callable[[int, int], float] = trapezoid, clip: float = 1.0, label: str = "training",
@@ -91,7 +93,8 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
     processes that share the batches and average their gradients; afterwards the model is back on the device it came
     from. In a notebook a curve is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and
-    the history as they are at that moment.
+    the history as they are at that moment. In a notebook that ``course rehearse`` has run it loads what that trained,
+    if training would give the same (:mod:`course_utils.rehearsal`).
 
     Args:
         model: trained in place, left in evaluation mode and without gradients.

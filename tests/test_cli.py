@@ -240,7 +240,8 @@ def test_two_notebooks_with_one_number_are_named(course, capsys, command):
     assert [path.name for path in find(None, course)][2:] == ["03_lesson-Copy1.ipynb", "03_lesson.ipynb"]
 
 
-@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["slides"], ["page"], ["handout"], ["fetch"], ["doctor"]])
+@pytest.mark.parametrize("command", [[], ["lab"], ["run"], ["rehearse"], ["slides"], ["present"], ["page"], ["handout"],
+                                     ["release"], ["progress"], ["fetch"], ["doctor"]])
 def test_help_has_examples_and_exit_codes(capsys, command):
     with pytest.raises(SystemExit) as stop:
         cli.main([*command, "--help"])
@@ -260,7 +261,8 @@ def test_what_is_not_understood_exits_with_2(argv, capsys):
 
 def test_every_command_is_in_the_readme():
     readme = (course_root() / "README.md").read_text(encoding="utf-8")
-    commands = ("lab", "run", "slides", "page", "handout", "fetch", "doctor")
+    commands = ("lab", "run", "rehearse", "slides", "present", "page", "handout", "release", "progress", "fetch",
+                "doctor")
     assert [name for name in commands if f"course {name}" not in readme] == []
 
 

@@ -30,9 +30,10 @@ from .lesson_04 import LESSON_04
 from .lesson_05 import LESSON_05
 from .lesson_06 import LESSON_06
 from .lesson_07 import LESSON_07
+from .progress import record
 
 __all__ = ["EXERCISES", "Exercise", "Prediction", "Verdict", "WrongAnswer", "break_it", "check", "same_output",
-           "your_parts"]
+           "solved", "your_parts"]
 
 LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06, LESSON_07
 EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
@@ -69,6 +70,7 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
         display(Card(verdict, runs))
         shown = namespace[name] if verdict.kind == "right" else exercise.solution
         return _yours.get(name, shown)
+    record(name, verdict, namespace.get(name))
     if verdict.kind == "right":
         _yours[name] = namespace[name]
         display(Card(verdict, "Yours runs from here on."))
@@ -87,6 +89,18 @@ def _verdict(exercise: Exercise, namespace: Mapping) -> Verdict:
     close_names = get_close_matches(name, functions, n=1)
     spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
     return Verdict("wrong", f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
+
+
+def solved(name: str) -> None:
+    """Raise if the last `check` did not find the student's function right: a test for nbgrader and otter-grader.
+
+    Raises:
+        WrongAnswer: if it was wrong, not written, too slow to run on, or not checked.
+        ValueError: if the course has no exercise of this name.
+    """
+    if _exercise(name).name not in _yours:
+        raise WrongAnswer(f"{name} is not solved: the card of its check says why. Is the line `{name} = "
+                          f'check("{name}")` still there?')
 
 
 def your_parts(*names: str) -> None:

@@ -1,11 +1,26 @@
-"""The students' version of a notebook: one file without solutions and speaker notes, its pictures inside."""
+"""What students get of a notebook: the handout, the blank one for class, the home exercises, the solutions, a sheet."""
 
+import ast
+import re
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 
+from nbconvert import HTMLExporter
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook
 
-from .notebooks import embed_pictures, slide_type, tags
+from .exporting import export, heading, prepared
+from .notebooks import METADATA, embed_pictures, slide_type, tags
+from .tasks import alone, given, tasks
+
+RESULT = re.compile(r"^\*\*(?:What did we see\?|How firm is this\?)\*\*")
+PREDICT = re.compile(r"\*\*Predict\b")
+TITLE = re.compile(r"### [^\n]+\n*")
+QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
+ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the end has|Click on a choice")
+LINKS = re.compile(r"### (?:Further|What we measured)")
+LINES = "\n\n" + '<hr style="margin:2.4em 0 0;border:0;border-top:1px solid #888888">' * 2
 
 
 def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
@@ -26,3 +41,119 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
     return student
+
+
+def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """The version for class: nothing that tells what comes out, and no exercise that is for home.
+
+    Besides solutions and notes it lacks all outputs, *What did we see?* and *How firm is this?*, titles that say what
+    a picture shows, the summary after the quiz, and the quiz's answers: its questions stand there as on paper. Where
+    an exercise is for home (`home`), the course's function runs.
+
+    Args and errors are those of `handout`.
+    """
+    without = _on_paper(notebook)
+    for task in tasks(without):
+        if task.at_home:
+            places = [number for number, cell in enumerate(without.cells) if any(cell is one for one in task.asked)]
+            without.cells[places[0]:places[-1] + 1] = [given(task.function)] if task.function else []
+    without.cells = [_unspoiled(cell, after) for cell, after in zip(without.cells, [*without.cells[1:], None],
+                                                                     strict=True)]
+    student = handout(without, folder)
+    for cell in student.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        else:
+            cell.source = _without_results(cell.source)
+    student.cells = [cell for cell in student.cells if cell.source]
+    return student
+
+
+def home(notebook: NotebookNode, folder: Path) -> NotebookNode | None:
+    """The exercises for home as a notebook of their own, which runs alone; ``None`` if there are none."""
+    chosen = [task for task in tasks(notebook) if task.at_home]
+    if not chosen:
+        return None
+    title = new_markdown_cell(f"# {heading(notebook)}: exercises for home\n\nRun the first cell. Each exercise has a "
+                              "check, which says what is wrong and why.")
+    return handout(new_notebook(cells=[title, *alone(notebook, chosen)], metadata=METADATA), folder)
+
+
+def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """The version for afterwards: everything but the speaker notes, with solutions, code and hints unfolded."""
+    student = deepcopy(notebook)
+    student.cells = [cell for cell in student.cells if slide_type(cell) != "notes"]
+    for cell in student.cells:
+        if cell.cell_type == "markdown":
+            embed_pictures(cell, folder)
+            cell.source = cell.source.replace("<details>", "<details open>")
+        else:
+            cell.metadata.get("jupyter", {}).pop("source_hidden", None)
+    return student
+
+
+def sheet(notebook: NotebookNode, folder: Path) -> str:
+    """What is asked, as one HTML page to print: predictions with lines to write on, exercises, the quiz's questions."""
+    paper = _on_paper(notebook)
+    asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
+    cells = []
+    for cell in paper.cells:
+        if cell.cell_type == "markdown" and slide_type(cell) != "notes" and PREDICT.search(cell.source):
+            cell.source += LINES
+        elif cells and "quiz" not in tags(cell) and not any(cell is one for one in asked):
+            continue
+        if cell.cell_type == "code":
+            cell.outputs = []
+        cells.append(cell)
+    page = prepared(new_notebook(cells=cells, metadata=METADATA), folder)
+    parts = {"sections": [], "before": None, "after": None}
+    return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
+
+
+def _unspoiled(cell: NotebookNode, after: NotebookNode | None) -> NotebookNode:
+    """The cell, or for a title that stands alone above a measured picture, one that does not say what it shows."""
+    if after is None or not TITLE.fullmatch(cell.source) or not tags(after) & {"hide-input", "nbval-ignore-output"}:
+        return cell
+    return NotebookNode(cell | {"source": "### What do you see?"})
+
+
+def _without_results(text: str) -> str:
+    """The text without what was seen: from there to the next heading or prediction."""
+    kept, told = [], False
+    for paragraph in text.split("\n\n"):
+        told = bool(RESULT.match(paragraph)) or told and not (paragraph.startswith("#") or PREDICT.search(paragraph))
+        kept += [paragraph] * (not told)
+    return "\n\n".join(kept)
+
+
+def _on_paper(notebook: NotebookNode) -> NotebookNode:
+    """A copy in which the quiz is text without answers; where it ends the lesson, no summary comes after it."""
+    student, questions, cells = deepcopy(notebook), [], []
+    for cell in student.cells:
+        shows = cell.cell_type == "code" and QUIZ.search(cell.source)
+        if cell.cell_type == "code" and "Question(" in cell.source:
+            questions += _questions(cell.source)
+        if shows:
+            cell = new_markdown_cell(_listed(questions), metadata={"tags": ["quiz"]})
+            questions = []
+        if not questions and not ABOUT_QUIZ.match(cell.source):
+            cells.append(cell)
+    end = max((number for number, cell in enumerate(cells) if "quiz" in tags(cell)), default=len(cells))
+    if not any(cell.source.startswith("## ") for cell in cells[end:]):
+        cells[end + 1:] = [cell for cell in cells[end + 1:] if cell.cell_type == "code" or LINKS.match(cell.source)]
+    student.cells = cells
+    return student
+
+
+def _questions(source: str) -> list[tuple[str, list[str]]]:
+    """Question and choices, without explanations, of each ``Question(…)`` in code."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
+             and isinstance(node.func, ast.Name) and node.func.id == "Question"]
+    found = [map(ast.literal_eval, call.args) for call in sorted(calls, key=lambda call: call.lineno)]
+    return [(asks, [text for text, *_ in choices]) for asks, choices in found]
+
+
+def _listed(questions: Sequence[tuple[str, list[str]]]) -> str:
+    """Questions as text, each choice with a box."""
+    return "\n\n".join(f"**{number}.** {asks}\n\n" + "\n".join(f"- ☐ {choice}" for choice in choices)
+                       for number, (asks, choices) in enumerate(questions, 1))

@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import KEEP_GOING, SEED, CourseError, is_further, numbered, replace_file
+from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, is_further, numbered, replace_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -109,7 +109,7 @@ def write(notebook: NotebookNode, path: Path) -> None:
 
 
 def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,
-            cells: int | None = None, keep_going: bool = False) -> Run:
+            cells: int | None = None, keep_going: bool = False, rehearse: bool = False) -> Run:
     """Execute a notebook from top to bottom in a fresh kernel, without writing it.
 
     Args:
@@ -119,6 +119,7 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
         cells: how many of its cells are executed; ``None`` for all.
         keep_going: pass over cells that raise; the error is in their output. Claims that surprise do not raise, which
             nothing else decides: a variable ``COURSE_KEEP_GOING`` around this process does not reach the kernel.
+        rehearse: keep what is trained (`course_utils.rehearsal`). Else it is trained and not kept; never loaded.
 
     Returns:
         The executed and tidied notebook (see `tidy`), its time and its memory.
@@ -132,6 +133,7 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
             cell.outputs, cell.execution_count = [], None
     environment = {name: value for name, value in os.environ.items() if name not in (SEED, KEEP_GOING)}
     environment["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the debugger warns on standard error
+    environment[REHEARSAL] = path.stem if rehearse else "off"
     if seed is not None:
         environment[SEED] = str(seed)
     if keep_going:

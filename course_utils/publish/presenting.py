@@ -1,0 +1,87 @@
+"""Live slides: a lesson in RISE, with a kernel in which cells that were passed over catch up by themselves."""
+
+import json
+import os
+import re
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+from IPython.utils.capture import capture_output
+from nbformat import NotebookNode
+
+from .notebooks import embed_pictures, read, slide_type, tags, write
+
+PRESENTED = "COURSE_PRESENTED"                             # environment of the kernel: the file that is shown
+STYLE = Path(__file__).parent / "templates" / "live.css"
+
+
+def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
+    """Write a copy of a lesson to show, and a kernel for it, to a folder that a Jupyter server then serves.
+
+    Args:
+        notebook: an executed notebook; it is not changed. Its outputs are on the slides until a cell runs again.
+        source: the notebook's file, beside which its pictures are found.
+        folder: an empty one.
+
+    Returns:
+        The copy. With ``folder / "jupyter"`` in ``JUPYTER_PATH`` it gets the kernel.
+
+    Raises:
+        CourseError: if a picture is missing.
+    """
+    shown = deepcopy(notebook)
+    for cell in shown.cells:
+        if cell.cell_type == "markdown":
+            embed_pictures(cell, source.parent)
+            if slide_type(cell) == "notes":                # RISE shows them as they are written
+                cell.source = re.sub("</?(?:details|summary)>", "", cell.source)
+        elif "exercise" in tags(cell):
+            cell.outputs = []
+    style = STYLE.read_text(encoding="utf-8")
+    shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
+                              "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
+    copy = folder / source.name
+    write(shown, copy)
+    kernel = folder / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    (kernel / "kernel.json").write_text(json.dumps({
+        "display_name": "Python 3 (ipykernel)", "language": "python", "env": {PRESENTED: str(copy)},
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--ext", __name__],
+    }), encoding="utf-8")
+    return copy
+
+
+class CatchUp:
+    """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
+
+    Their text is printed; their pictures stay away. An error ends it, and is shown.
+    """
+
+    def __init__(self, shell, notebook: NotebookNode):
+        self.shell, self.busy, self.ran = shell, False, set()
+        self.cells = {cell.id: cell.source for cell in notebook.cells if cell.cell_type == "code"}
+
+    def __call__(self, info) -> None:
+        """IPython calls it with what is about to run."""
+        if self.busy or info.cell_id not in self.cells:
+            return
+        self.busy = True
+        try:
+            for id, source in self.cells.items():
+                if id == info.cell_id:
+                    break
+                if id not in self.ran:
+                    with capture_output(stdout=False, stderr=False, display=True):
+                        done = self.shell.run_cell(source)
+                    if not done.success:
+                        return
+                    self.ran.add(id)
+            self.ran.add(info.cell_id)
+        finally:
+            self.busy = False
+
+
+def load_ipython_extension(shell) -> None:
+    """Of the kernel that `prepare` describes."""
+    shell.events.register("pre_run_cell", CatchUp(shell, read(Path(os.environ[PRESENTED]))))

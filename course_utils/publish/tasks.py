@@ -1,0 +1,116 @@
+"""The exercises of a notebook: what is asked, the stub, the solution, and whether it is for class or for home."""
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from .notebooks import slide_type, tags
+
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CHECKED = re.compile(r'^(\w+) = check\("\1"\)$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise.
+
+    Attributes:
+        asked: its cells as a student gets them: text with a heading, stub, hints.
+        stub: the cell to be written in, one of `asked`.
+        solution: the solution's cell; ``None`` for a prediction.
+    """
+
+    asked: tuple[NotebookNode, ...]
+    stub: NotebookNode
+    solution: NotebookNode | None
+
+    @property
+    def title(self) -> str:
+        """The heading above it."""
+        return HEADING.search(self.asked[0].source)[1]
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the heading says that it is for home."""
+        return "at home" in self.title
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is checked; ``""`` if there is none."""
+        found = CHECKED.search(self.stub.source)
+        return found[1] if found and self.solution else ""
+
+
+def tasks(notebook: NotebookNode) -> list[Task]:
+    """The exercises of a notebook in their order; the cells are the notebook's own."""
+    return [_task(notebook.cells, number) for number, cell in enumerate(notebook.cells)
+            if cell.cell_type == "code" and "exercise" in tags(cell)]
+
+
+def _task(cells: Sequence[NotebookNode], number: int) -> Task:
+    first = next(k for k in range(number, -1, -1) if _is_text(cells[k]) and HEADING.search(cells[k].source))
+    end = number + 1
+    while end < len(cells) and _is_text(cells[end]) and not HEADING.search(cells[end].source):
+        end += 1
+    solved = end < len(cells) and "solution" in tags(cells[end])
+    asked = cells[first:end if solved else number + 1]
+    return Task(tuple(cell for cell in asked if slide_type(cell) != "notes"), cells[number],
+                cells[end] if solved else None)
+
+
+def _is_text(cell: NotebookNode) -> bool:
+    return cell.cell_type == "markdown"
+
+
+def given(name: str) -> NotebookNode:
+    """A cell in which the course's function stands for an exercise that is not asked here."""
+    return new_code_cell("from course_utils.exercises import EXERCISES\n\n"
+                         f'{name} = EXERCISES["{name}"].solution      # another exercise; here the course\'s runs')
+
+
+def alone(notebook: NotebookNode, chosen: Sequence[Task],
+          written: Callable[[Task], Sequence[NotebookNode]] = lambda task: task.asked) -> list[NotebookNode]:
+    """The cells of these exercises without the lesson: its imports, what their solutions call, and what is asked.
+
+    Args:
+        notebook: the lesson.
+        chosen: some of its `tasks`.
+        written: gives an exercise's cells, where they are not what is asked.
+
+    Returns:
+        Copies without outputs. A function that another exercise asks for is given; one that the lesson defines comes
+        with its cell.
+    """
+    asked = {task.function for task in tasks(notebook)}
+    defined = {name: cell for cell in notebook.cells if cell.cell_type == "code" and not tags(cell) & {
+        "solution", "exercise"} for name in _functions(cell.source)}
+    setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    cells, known = [setup], set()
+    for task in chosen:
+        for name in sorted(_names(task.solution.source) - known if task.solution else ()):
+            if name in asked and name != task.function:
+                cells.append(given(name))
+            elif name in defined and not any(cell is defined[name] for cell in cells):
+                cells.append(defined[name])
+            known.add(name)
+        cells += written(task)
+    cells = deepcopy(cells)
+    for cell in cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return cells
+
+
+def _functions(source: str) -> list[str]:
+    """The functions that a cell defines."""
+    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+
+
+def _names(source: str) -> set[str]:
+    """All names that code mentions."""
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}

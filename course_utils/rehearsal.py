@@ -1,0 +1,295 @@
+"""Rehearsed training: what ``course rehearse`` trained is loaded in class, if training would give the very same.
+
+A training is known by a sum over all that decides it: the model's weights and code, the data, the loss, the settings,
+the random state, this package, the versions and the processor. Another sum, another file: nothing stale is ever loaded.
+"""
+
+import ast
+import dis
+import hashlib
+import inspect
+import json
+import os
+import platform
+import random
+import types
+import weakref
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
+from datetime import date
+from functools import cache, partial, wraps
+from pathlib import Path
+
+import accelerate
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from .course import REHEARSAL, replace_file
+from .plotting import LiveCurve, in_notebook
+
+LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
+MARK = "_is_accelerate_prepared"                           # accelerate's, on each model that it has seen
+SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice, torch.dtype, torch.device,
+          torch.Size, np.dtype, np.generic, Path)
+BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
+           types.WrapperDescriptorType, types.GetSetDescriptorType, np.ufunc)
+
+
+def rehearsed(fit: Callable) -> Callable:
+    """`fit` with a memory: in a notebook it loads what was rehearsed, and says so; else it trains.
+
+    The environment variable ``COURSE_REHEARSAL`` says otherwise: at ``off`` it trains; any other value (``course
+    rehearse`` sets it) names the folder in which what it trains is kept.
+    """
+    signature = inspect.signature(fit)
+
+    @wraps(fit)
+    def loaded_or_trained(model, *args, **settings):
+        mode = os.environ.get(REHEARSAL, "")
+        before = None
+        if mode != LIVE and in_notebook() and (mode or any_kept()):
+            call = signature.bind(model, *args, **settings)
+            call.apply_defaults()
+            before = _walked(call.arguments)
+        if before and not mode and (kept := _load(model, before, call.arguments)):
+            return signature.return_annotation(**kept)                # a History
+        history = fit(model, *args, **settings)
+        if before and mode and not history.interrupted:
+            _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
+        return history
+    return loaded_or_trained
+
+
+def folder() -> Path:
+    """Where trainings are kept, a folder for each notebook."""
+    from .data.download import data_folder
+
+    return data_folder() / "rehearsed"
+
+
+def any_kept() -> bool:
+    """Whether anything is kept."""
+    with suppress(ValueError):                             # of a COURSE_DATA that is no folder
+        return any(folder().glob("*/*.safetensors"))
+    return False
+
+
+def _walked(arguments: Mapping) -> "_Walk | None":
+    """None where something cannot be summed up, whatever it is: then it is trained, and nothing else happens."""
+    try:
+        return _Walk(arguments)
+    except Exception:
+        return None
+
+
+def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Mapping) -> None:
+    """Weights, history, and what the training left changed: random states, and numbers such as a count of epochs."""
+    after = _walked(arguments)
+    if after is None or (after.fixed.digest(), after.others) != (before.fixed.digest(), before.others):
+        return                                             # it changed something that could not be put back
+    tensors = {f"model.{name}": weight for name, weight in model.state_dict().items()}
+    tensors |= {"loss": torch.tensor(history.loss, dtype=torch.float64),
+                "grad_norm": torch.tensor(history.grad_norm, dtype=torch.float64)}
+    states = [state.value() for state in after.states]
+    tensors |= {f"state.{i}": value for i, value in enumerate(states) if isinstance(value, Tensor)}
+    numbers = [None if isinstance(value, Tensor) else value for value in states]
+    about = {"tokens": history.tokens, "seconds": history.seconds, "numbers": numbers, "day": str(date.today())}
+    with replace_file(path, "wb") as file:
+        file.write(save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()},
+                        {"about": json.dumps(about)}))
+
+
+def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:
+    """What the history of the training with this key holds; the rest is then as after it. None if none was kept."""
+    path = next(folder().glob(f"*/{before.key}.safetensors"), None)
+    if path is None:
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            about = json.loads(file.metadata()["about"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 (no mapping)
+    except (SafetensorError, OSError) as problem:
+        print(f"{path} cannot be read ({problem}); it is trained.")
+        return None
+    model.load_state_dict({name.removeprefix("model."): tensor for name, tensor in tensors.items()
+                           if name.startswith("model.")})
+    for i, (state, number) in enumerate(zip(before.states, about["numbers"], strict=True)):
+        state.put(tensors.get(f"state.{i}", number))
+    model.zero_grad()
+    loss, label = tensors["loss"].tolist(), arguments["label"]
+    print(f"{label}: loaded as rehearsed on {about['day']}, {len(loss)} steps in {about['seconds']:.0f} s. To "
+          f"train it now: %env {REHEARSAL}={LIVE}, then run this cell again from its first line.")
+    if arguments["live"]:
+        LiveCurve(label, arguments["steps"], unit=arguments["unit"]).update(loss, final=True)
+    return {"loss": loss, "grad_norm": tensors["grad_norm"].tolist(), "tokens": about["tokens"],
+            "seconds": about["seconds"]}
+
+
+@cache
+def _around() -> str:
+    """What decides besides the arguments: this package's code, versions, the processor, threads."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
+    return " ".join([digest.hexdigest(), platform.python_version(), torch.__version__, np.__version__,
+                     accelerate.__version__, platform.machine(), torch.backends.cpu.get_cpu_capability(),
+                     str(torch.cuda.is_available()), os.environ.get("ACCELERATE_USE_CPU", "")])
+
+
+class _State:
+    """Something that a training changes and that can be put back: a random state, or a number in an object."""
+
+    def __init__(self, value: Callable, put: Callable):
+        self.value, self.put = value, put
+
+
+class _Walk:
+    """Goes through a training's arguments and all that they refer to.
+
+    Attributes:
+        fixed: the sum of what training leaves as it is.
+        others: the random states of Python and NumPy; a training that draws from them is not kept.
+        states: random states and numbers, in the order in which they were met.
+        key: of the training: both, and what is around it.
+    """
+
+    def __init__(self, arguments: Mapping):
+        self.fixed, self.states, self.seen = hashlib.sha256(), [], {}
+        self.trained = {id(tensor) for tensor in arguments["model"].state_dict(keep_vars=True).values()}
+        self.varied = hashlib.sha256()
+        self.others = random.getstate(), repr(np.random.get_state())
+        self.states.append(_State(torch.get_rng_state, torch.set_rng_state))
+        self.add({name: value for name, value in arguments.items() if name not in ("label", "live", "unit")})
+        for state in self.states:
+            value = state.value()
+            self.varied.update(value.numpy().tobytes() if isinstance(value, Tensor) else repr(value).encode())
+        parts = (self.fixed.hexdigest(), self.varied.hexdigest(), _around(), str(torch.get_num_threads()))
+        self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def add(self, value) -> None:
+        """One value and what it refers to; each object once."""
+        if isinstance(value, Tensor):
+            self.tensor(value)
+            return
+        kind = type(value)
+        self.word(f"{kind.__module__}.{kind.__qualname__}")
+        if isinstance(value, SIMPLE):
+            self.word(repr(value))
+        elif id(value) in self.seen:
+            self.word(f"again {self.seen[id(value)][0]}")
+        else:
+            self.seen[id(value)] = len(self.seen), value   # keeps it alive, so that its id is its own
+            self.object(value)
+
+    def word(self, text: str) -> None:
+        """A piece of text, with its end marked."""
+        self.fixed.update(text.encode() + b"\0")
+
+    def object(self, value) -> None:
+        """A value that may refer to others."""
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            self.word(f"{value.dtype} {value.shape}")
+            self.fixed.update(value.tobytes())
+        elif isinstance(value, torch.Generator):
+            self.states.append(_State(value.get_state, value.set_state))
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                self.add(key)
+                self.add(item)
+            self.attributes(value)
+        elif isinstance(value, list | tuple):
+            self.word(str(len(value)))
+            for item in value:
+                self.add(item)
+        elif isinstance(value, Set):
+            for item in sorted(value, key=repr):
+                self.add(item)
+        elif isinstance(value, weakref.ref):
+            self.add(value())
+        elif isinstance(value, types.MethodType):
+            self.add(value.__self__)
+            self.add(value.__func__)
+        elif isinstance(value, partial):
+            self.add((value.func, value.args, value.keywords))
+        elif isinstance(value, types.FunctionType):
+            self.function(value)
+        elif isinstance(value, staticmethod | classmethod):
+            self.add(value.__func__)
+        elif isinstance(value, property):
+            self.add((value.fget, value.fset))
+        elif isinstance(value, type):
+            self.type(value)
+        elif isinstance(value, BY_NAME):
+            self.word(getattr(value, "__qualname__", value.__name__))
+        elif hasattr(value, "__dict__") and not hasattr(value, "__next__"):
+            self.add(type(value))
+            self.attributes(value)
+        else:
+            raise TypeError(f"a {type(value).__name__} cannot be summed up")
+
+    def tensor(self, value: Tensor) -> None:
+        """Shape, type and numbers; those of weights are summed apart, because training changes them."""
+        if value.layout != torch.strided or value.device.type != "cpu":
+            raise TypeError(f"a tensor on {value.device} cannot be summed up")
+        self.word(f"tensor {value.dtype} {value.shape} {value.requires_grad}")
+        (self.varied if id(value) in self.trained else self.fixed).update(value.detach().numpy().tobytes())
+
+    def attributes(self, value) -> None:
+        """An object's attributes; numbers among them may change and are put back."""
+        for name, item in getattr(value, "__dict__", {}).items():
+            if name == MARK:
+                continue
+            self.word(name)
+            if isinstance(item, bool | int | float):
+                self.states.append(_State(partial(value.__dict__.get, name), partial(value.__dict__.__setitem__, name)))
+            else:
+                self.add(item)
+
+    def function(self, value: types.FunctionType) -> None:
+        """A notebook's function, or an exercise's, by its code and all that the code names; another by its name."""
+        self.add((value.__defaults__, value.__kwdefaults__, [cell.cell_contents for cell in value.__closure__ or ()]))
+        if _by_code(value):
+            self.source(value)
+        else:
+            self.word(f"{value.__module__}.{value.__qualname__}")
+
+    def source(self, value: types.FunctionType) -> None:
+        """What is written, and the globals that it loads; comments, docstrings and lines do not count.
+
+        Byte code will not do: the same lines give another one where the module is imported in the same cell.
+        """
+        from .exercises.engine import code
+
+        self.word(ast.dump(ast.parse(code(value).strip())))
+        for name in dict.fromkeys(_loaded(value.__code__)):
+            if name in value.__globals__:
+                self.word(name)
+                self.add(value.__globals__[name])
+
+    def type(self, value: type) -> None:
+        """A notebook's class by what it defines; another by its name."""
+        self.word(f"{value.__module__}.{value.__qualname__}")
+        if _by_code(value):
+            self.add(value.__bases__)
+            for name, item in vars(value).items():
+                if not name.startswith("__") or isinstance(item, types.FunctionType):
+                    self.word(name)
+                    self.add(item)
+
+
+def _loaded(code: types.CodeType) -> list[str]:
+    """The names of globals that code loads, that of inner functions too."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    own = [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    return sum(map(_loaded, inner), own)
+
+
+def _by_code(value) -> bool:
+    """Whether it is a notebook's, or an exercise's solution: of these one stands for the other if they are alike."""
+    from .exercises import EXERCISES  # only here: who trains without a rehearsal needs none
+
+    return value.__module__ == "__main__" or any(value is exercise.solution for exercise in EXERCISES.values())

@@ -1,0 +1,219 @@
+"""What students get: nothing that they are to find out stands in it, and what it asks can be done with it alone."""
+
+import ast
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from students import secret_lines, text
+
+from course_utils import cli
+from course_utils.course import course_root, numbered
+from course_utils.exercises import WrongAnswer, check, solved
+from course_utils.exercises import _yours as yours
+from course_utils.publish import handouts, release
+from course_utils.publish.notebooks import read, slide_type, tags
+from course_utils.publish.tasks import alone, tasks
+
+NOTEBOOKS = {path.stem: (path, read(path)) for path in numbered(course_root())}
+LESSONS = [name for name, (path, _) in NOTEBOOKS.items() if path.parent.name == "notebooks"]
+MARKS = re.compile(r"^ *#+ BEGIN SOLUTION\n.*?^ *#+ END SOLUTION\n", re.DOTALL | re.MULTILINE)
+every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
+
+
+def made(name, form):
+    path, notebook = NOTEBOOKS[name]
+    return form(notebook, path.parent)
+
+
+# --- no answer in sight -------------------------------------------------------------------------------------------
+
+@every_notebook
+def test_no_line_of_a_solution_is_in_a_students_file(name):
+    secret = secret_lines(NOTEBOOKS[name][1])
+    assert bool(secret) == any(task.solution for task in tasks(NOTEBOOKS[name][1]))
+    files = [text(student) for form in (handouts.handout, handouts.blank, handouts.home)
+             if (student := made(name, form))]
+    for form in (release.nbgrader, release.otter):
+        if assignment := made(name, form):
+            assert [line for line in secret if line in text(assignment)], "the instructor's has them"
+            files.append("\n".join(MARKS.sub("", cell.source) for cell in assignment.cells))
+    for file in files:
+        lines = {line.strip() for line in file.splitlines()}
+        assert lines & secret == set()
+
+
+@every_notebook
+def test_a_blank_notebook_tells_no_result(name):
+    _, notebook = NOTEBOOKS[name]
+    student = made(name, handouts.blank)
+    nbformat.validate(student)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in student.cells)
+    found = text(student)
+    assert not re.search(r"What did we see\?|How firm is this\?|Speaker notes", found)
+    explained = {why for cell in notebook.cells if cell.cell_type == "code" for why in explanations(cell.source)}
+    assert explained
+    assert [why for why in explained if why in found] == []
+    if name != "00_start_here":                                                  # its quiz opens it
+        after = student.cells[[tags(cell) for cell in student.cells].index({"quiz"}) + 1:]
+        titles = [cell.source.split("\n")[0] for cell in after if cell.cell_type == "markdown"]
+        assert [title for title in titles if not re.match("### (Further|What we measured)", title)] == []
+    kept = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "**Predict" in cell.source
+            and slide_type(cell) != "notes"]
+    at_home = made(name, handouts.home)
+    asked = [cell for part in (student, at_home) if part for cell in part.cells if "**Predict" in cell.source]
+    assert len(asked) == len(kept)
+
+
+def explanations(source):
+    """What the quizzes in a cell say to each choice; sentences only."""
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Question":
+            yield from (why for _, why, _ in ast.literal_eval(call.args[1]) if len(why) > 25)
+
+
+def test_titles_that_tell_the_result_are_replaced_and_others_stay():
+    cells = [new_markdown_cell("### It falls"), new_code_cell("plot()", metadata={"tags": ["hide-input"]}),
+             new_markdown_cell("### The loop"), new_code_cell("loop()"),
+             new_markdown_cell("### A question\n\nand more"), new_code_cell("x", metadata={"tags": ["hide-input"]})]
+    student = handouts.blank(new_notebook(cells=cells), course_root())
+    titles = [cell.source.splitlines()[0] for cell in student.cells if cell.cell_type == "markdown"]
+    assert titles == ["### What do you see?", "### The loop", "### A question"]
+
+
+@pytest.mark.parametrize(("told", "left"), [
+    ("Before.\n\n**How firm is this?** Very.\n\nMore.", ["Before."]),
+    ("**What did we see?** It.\n\nMore.\n\nThen. **Predict:** what?", ["Then. **Predict:** what?"]),
+    ("**What did we see?** It.\n\n### Next\n\nA loop.", ["### Next\n\nA loop."]),
+    ("**What did we see?** It.", []),
+])
+def test_what_was_seen_is_cut_and_what_stands_around_it_stays(told, left):
+    student = handouts.blank(new_notebook(cells=[new_markdown_cell(told)]), Path())
+    assert [cell.source for cell in student.cells] == left
+
+
+def test_the_blank_quiz_has_every_question_and_a_box_for_each_choice():
+    student = made("02_bahdanau_attention", handouts.blank)
+    (quiz,) = (cell.source for cell in student.cells if "quiz" in tags(cell))
+    assert quiz.startswith("**1.** Scores 2, 1, 1 and scores 102, 101, 101: how do the weights compare?\n\n- ☐ The sec")
+    assert (len(re.findall(r"^\*\*\d+\.\*\*", quiz, re.MULTILINE)), quiz.count("- ☐ ")) == (7, 21)
+
+
+# --- class and home -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_exercises_are_where_the_lesson_says(name):
+    """`In class: exercises 2 and 5. At home: 1, 3, 4 and 6.`"""
+    _, notebook = NOTEBOOKS[name]
+    said = re.search(r"^In class: exercises?(.+?)\.(?: At home:(.+?)\.)?", notebook.cells[1].source, re.MULTILINE)
+    if name == "00_start_here":
+        assert said is None
+        return
+    expected = [re.findall(r"\d", part or "") for part in said.groups()]
+    found = [[re.search(r"exercise (\d)", task.title)[1] for task in tasks(notebook) if task.at_home is home]
+             for home in (False, True)]
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_class_and_home_share_no_exercise_and_lose_none(name):
+    _, notebook = NOTEBOOKS[name]
+    in_class, at_home = (form and {task.title for task in tasks(form)}
+                         for form in (made(name, handouts.blank), made(name, handouts.home)))
+    assert not at_home or not in_class & at_home
+    assert in_class | (at_home or set()) == {task.title for task in tasks(notebook)}
+    for task in tasks(notebook):
+        if task.at_home:
+            assert f'{task.function} = EXERCISES["{task.function}"].solution' in text(made(name, handouts.blank))
+
+
+@every_notebook
+def test_the_exercises_can_be_solved_without_the_lesson(name, capsys):
+    """Imports, what is given and the solutions, in a fresh namespace: each check finds its function right."""
+    _, notebook = NOTEBOOKS[name]
+    chosen = [task for task in tasks(notebook) if task.function]
+    for group in ([task for task in chosen if task.at_home], chosen):
+        yours.clear()
+        answers = {task.stub.source: task.solution.source.replace(", solution=True", "") for task in group}
+        names = {}
+        for cell in alone(notebook, group) if group else ():
+            if cell.cell_type == "code":
+                exec(answers.get(cell.source, cell.source), names)
+        for task in group:
+            solved(task.function)
+    plt.close("all")
+
+
+# --- the other forms ----------------------------------------------------------------------------------------------
+
+def test_the_opened_version_hides_nothing_but_notes():
+    student = made("02_bahdanau_attention", handouts.opened)
+    assert "Speaker notes" not in text(student)
+    assert not any("<details>" in cell.source for cell in student.cells)
+    assert "<details open><summary>Hint" in text(student)
+    assert sum("solution" in tags(cell) for cell in student.cells) == 5
+    assert not any(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in student.cells)
+    assert any(cell.get("outputs") for cell in student.cells)
+
+
+def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
+    path, notebook = NOTEBOOKS["02_bahdanau_attention"]
+    page = handouts.sheet(notebook, path.parent)
+    body = page[page.index("<main>"):]
+    predictions = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "**Predict" in cell.source
+                   and slide_type(cell) != "notes"]
+    assert body.count("<hr ") == 2 * len(predictions) > 0
+    for task in tasks(notebook):
+        assert task.title.split(" · ")[1].split("?")[0] in body
+    assert body.count("☐") == 21
+    assert "<summary>" not in body
+    assert "Loading" not in body
+    assert "masked_fill" not in body
+
+
+@pytest.mark.parametrize(("options", "files"), [
+    ([], ["02_bahdanau_attention.ipynb"]),
+    (["--blank"], ["02_bahdanau_attention_class.ipynb", "02_bahdanau_attention_home.ipynb"]),
+    (["--solutions"], ["02_bahdanau_attention_solutions.ipynb"]),
+    (["--sheet"], ["02_bahdanau_attention_sheet.html"]),
+])
+def test_each_form_has_a_file_of_its_own(tmp_path, options, files):
+    assert cli.main(["handout", "02", "--out", str(tmp_path), *options]) == cli.EXIT_OK
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+
+
+def test_two_forms_at_once_are_not_understood(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["handout", "02", "--blank", "--sheet"])
+    assert "not allowed with" in capsys.readouterr().err
+
+
+# --- assignments --------------------------------------------------------------------------------------------------
+
+def test_solved_raises_until_the_check_has_found_it_right(capsys):
+    yours.clear()
+    with pytest.raises(WrongAnswer, match='Is the line `causal_mask = check\\("causal_mask"\\)` still there'):
+        solved("causal_mask")
+    check("causal_mask", {"causal_mask": lambda n: None})
+    with pytest.raises(WrongAnswer):
+        solved("causal_mask")
+    with pytest.raises(ValueError, match="no exercise is called 'nonsense'"):
+        solved("nonsense")
+
+
+def test_release_writes_both_forms_of_every_notebook_with_a_check(tmp_path, capsys):
+    assert cli.main(["release", str(tmp_path), "00", "03", "03_heads"]) == cli.EXIT_OK
+    assert "2 assignments" in capsys.readouterr().out
+    files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*"))
+    assert files == ["nbgrader/nbgrader_config.py",
+                     "nbgrader/source/00_start_here/00_start_here.ipynb",
+                     "nbgrader/source/03_self_attention/03_self_attention.ipynb",
+                     "otter/00_start_here/00_start_here.ipynb",
+                     "otter/03_self_attention/03_self_attention.ipynb"]
+    nbformat.validate(read(tmp_path / files[2]))
+    points = [cell.metadata.nbgrader.points for cell in read(tmp_path / files[2]).cells
+              if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert points == [1] * 6

@@ -1,0 +1,115 @@
+"""Live slides: `course present` in the browser, as it is projected."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import pytest
+
+from course_utils.course import course_root, is_further, numbered
+from course_utils.publish.notebooks import read, slide_type
+
+HERE = os.environ.get("CI") or find_spec("jupyterlab_rise")
+pytestmark = pytest.mark.skipif(not HERE, reason="needs the extra live")
+LESSONS = [path for path in numbered(course_root()) if not is_further(path)]
+
+
+@contextmanager
+def presented(page, home, name):
+    """A lesson's live slides on a page, from the command itself."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    places = {f"JUPYTER_{place}_DIR": str(home / place) for place in ("CONFIG", "DATA", "RUNTIME")}
+    command = [sys.executable, "-m", "course_utils.cli", "present", name, "--no-browser", f"--port={port}",
+               "--ServerApp.port_retries=0", "--IdentityProvider.token="]
+    with (home / "log").open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log, cwd=home,
+                                  env={**os.environ, **places, "IPYTHONDIR": str(home / "ipython")})
+    try:
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(240):
+            assert server.poll() is None, (home / "log").read_text()[-2000:]
+            try:
+                urllib.request.urlopen(f"{address}/api", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        path = next(path for path in LESSONS if path.name.startswith(name))
+        page.goto(f"{address}/rise/{path.name}")
+        page.locator(".reveal .slides section.present").first.wait_for(timeout=90_000)
+        page.wait_for_function("document.querySelector('[data-status=idle], .jp-Notebook') !== null", timeout=60_000)
+        yield path
+    finally:
+        server.terminate()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def to_slide(page, number):
+    """Forward to the slide of this number, from 0, whatever fragments it has."""
+    for _ in range(60):
+        if page.url.split("#/slide-")[-1].split("-")[0] == str(number):
+            return
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(300)
+    raise AssertionError(page.url)
+
+
+def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path):
+    page = browser_page
+    with presented(page, tmp_path, "00"):
+        page.wait_for_timeout(3000)
+        to_slide(page, 2)                                          # over the imports, which are on no slide
+        page.keyboard.press("Space")
+        cell = page.locator(".jp-CodeCell").filter(has_text="scores = torch.tensor").first
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type("\nprint('sum', round(weights.sum().item(), 3))")
+        page.keyboard.press("Shift+Enter")
+        cell.locator(".jp-OutputArea", has_text="sum 1.0").wait_for(timeout=120_000)
+        assert "Traceback" not in cell.inner_text()
+        size = page.evaluate("document.querySelector('section.present .jp-MarkdownOutput p') && getComputedStyle("
+                             "document.querySelector('section.present .jp-MarkdownOutput p')).fontSize")
+        assert int(re.match(r"\d+", size)[0]) >= 24
+        assert [box for box in page.locator(".jp-InputPlaceholder").all() if box.is_visible()] == []
+        with page.expect_popup(timeout=30_000) as popup:
+            page.keyboard.press("Escape")
+            page.keyboard.press("t")
+        notes = popup.value.locator(".speaker-controls-notes")                 # a window of its own, with a clock
+        notes.get_by_text("Speaker notes").first.wait_for(timeout=60_000)
+        assert "<details" not in notes.inner_text()
+        popup.value.close()
+        shown = page.locator(".reveal section section.present .jp-CodeCell", has_text="SoftmaxLab(scores")
+        for _ in range(6):
+            if shown.count():
+                break
+            page.keyboard.press("Space")
+            page.wait_for_timeout(700)
+        shown.locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        shown.locator(".softmax-lab").first.wait_for(timeout=60_000)
+    assert page.outside_requests == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_lesson_opens_as_live_slides(browser_page, tmp_path, path):
+    page = browser_page
+    with presented(page, tmp_path, path.name[:2]):
+        page.wait_for_timeout(5000)
+        shown = page.locator(".reveal .slides > section").count()
+        assert shown == sum(slide_type(cell) == "slide" for cell in read(path).cells)
+        assert [box for box in page.locator(".jp-InputPlaceholder").all() if box.is_visible()] == []
+        title = page.locator("section.present h1").first
+        assert int(title.evaluate("e => parseInt(getComputedStyle(e).fontSize)")) >= 40
+    assert page.outside_requests == []

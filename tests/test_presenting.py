@@ -1,0 +1,78 @@
+"""The copy that live slides show, and its kernel's way to catch up."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course_utils.course import course_root
+from course_utils.publish.notebooks import read, slide_type
+from course_utils.publish.presenting import PRESENTED, CatchUp, prepare
+
+LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
+
+
+@pytest.fixture
+def shell():
+    made = InteractiveShell()
+    yield made
+    made.history_manager.end_session()
+
+
+def cell(id, source):
+    made = new_code_cell(source)
+    made.id = id
+    return made
+
+
+def before(catch_up, id):
+    catch_up(SimpleNamespace(cell_id=id))
+
+
+CELLS = new_notebook(cells=[cell("a", "ran = ['a']"), cell("b", "ran.append('b'); print('b runs')"),
+                            cell("c", "ran.append('c')"), cell("d", "ran.append('d')")])
+
+
+def test_what_stands_above_runs_once_and_the_cell_itself_does_not(shell, capsys):
+    catch_up = CatchUp(shell, CELLS)
+    before(catch_up, "c")
+    assert shell.user_ns["ran"] == ["a", "b"]
+    assert capsys.readouterr().out == "b runs\n"
+    before(catch_up, "d")                              # c ran on its slide
+    before(catch_up, "b")
+    assert shell.user_ns["ran"] == ["a", "b"]
+
+
+def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):
+    catch_up = CatchUp(shell, new_notebook(cells=[cell("a", "first = 1"), cell("b", "missing"), cell("c", "last = 1"),
+                                                  cell("d", "")]))
+    before(catch_up, "d")
+    assert "NameError" in capsys.readouterr().out
+    assert "last" not in shell.user_ns
+    shell.user_ns["missing"] = 1
+    before(catch_up, "d")
+    assert shell.user_ns["last"] == 1
+
+
+def test_a_cell_that_the_lesson_does_not_have_runs_alone(shell):
+    before(CatchUp(shell, CELLS), "new")
+    before(CatchUp(shell, CELLS), None)
+    assert "ran" not in shell.user_ns
+
+
+def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
+    notebook = read(LESSON)
+    copy = prepare(notebook, LESSON, tmp_path)
+    shown = read(copy)
+    assert notebook == read(LESSON)
+    assert [cell.id for cell in shown.cells] == [cell.id for cell in notebook.cells]
+    notes = [cell.source for cell in shown.cells if slide_type(cell) == "notes"]
+    assert notes
+    assert not any("<details" in note or "<summary" in note for note in notes)
+    assert "](../" not in "".join(cell.source for cell in shown.cells if cell.cell_type == "markdown")
+    assert shown.metadata.rise.overlay.startswith("<style>")
+    kernel = json.loads((tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json").read_text("utf-8"))
+    assert kernel["env"] == {PRESENTED: str(copy)}
+    assert kernel["argv"][-1] == "course_utils.publish.presenting"

@@ -1,0 +1,297 @@
+"""What was rehearsed is loaded where training would give the same, and nowhere else."""
+
+import linecache
+import re
+import types
+from functools import partial
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from nbformat.v4 import new_code_cell, new_notebook
+from torch import nn
+from torch.utils.data import DataLoader
+
+from course_utils import cli, rehearsal
+from course_utils.course import course_root, numbered
+from course_utils.data.text import EOS, TokenBatchSampler, collate, token_batches
+from course_utils.exercises import EXERCISES
+from course_utils.publish.notebooks import METADATA, execute, read, write
+from course_utils.publish.tasks import alone, tasks
+from course_utils.rehearsal import rehearsed
+from course_utils.seq2seq import Seq2Seq
+from course_utils.training import fit, inverse_sqrt
+
+LOSS = """
+def loss(model, points):
+    return (scale * model(points) - points.sum()).square().mean(), len(points)
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_class(monkeypatch, tmp_path):
+    """A notebook's kernel with an empty cache; `keep` and `load` say what happens there."""
+    monkeypatch.setenv("COURSE_DATA", str(tmp_path))
+    monkeypatch.setattr(rehearsal, "in_notebook", lambda: True)
+    monkeypatch.delenv("COURSE_REHEARSAL")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def keep(monkeypatch):
+    def kept(training):
+        with monkeypatch.context() as patch:
+            patch.setenv("COURSE_REHEARSAL", "a_notebook")
+            return training()
+    return kept
+
+
+def from_notebook(code, **names):
+    """A function as a notebook's cell defines it; its source can be read."""
+    names |= {"__name__": "__main__"}
+    cell = f"<cell {len(linecache.cache)}>"
+    linecache.cache[cell] = len(code), None, code.splitlines(keepends=True), cell
+    exec(compile(code, cell, "exec"), names)
+    return names["loss"]
+
+
+def a_line(code=LOSS, scale=1.0, seed=0, weight=None, points=20, **settings):
+    """Train a line with a loss from a notebook; the model, its history, and how the points end."""
+    torch.manual_seed(seed)
+    model = nn.Linear(3, 1)
+    if weight is not None:
+        model.bias.data[0] = weight
+    data = list(torch.arange(3.0 * points).view(-1, 2, 3) / points)
+    history = fit(model, data, **{"steps": 3, "loss": from_notebook(code, scale=scale), "label": "a line"} | settings)
+    return model, history
+
+
+def a_translator():
+    """With dropout, an order of batches that changes in every epoch, and a loss with random numbers of its own."""
+    generator = torch.Generator().manual_seed(3)
+
+    def loss(model, batch):
+        logits, *_ = model(batch.source, batch.target[:, :-1], need_weights=False)
+        hidden = torch.rand(batch.target[:, 1:].shape, generator=generator) < 0.5
+        return nn.functional.cross_entropy(logits[hidden], batch.target[:, 1:][hidden]), int(hidden.sum())
+
+    torch.manual_seed(1)
+    words = [torch.randint(4, 9, (2 + i % 3,)) for i in range(30)]
+    pairs = [(torch.tensor([*w, EOS]), torch.tensor([1, *w, EOS])) for w in words]
+    model, batches = Seq2Seq(9, 9, 8, 8, attention="additive", dropout=0.2), token_batches(pairs, 40)
+    history = fit(model, batches, 12, loss=loss, label="a translator")
+    again = fit(model, batches, 5, loss=loss, label="again")              # goes on with all that the first has left
+    return model, history, again, torch.rand(3), torch.rand(3, generator=generator), batches.batch_sampler.epoch
+
+
+def same(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.state_dict().values(), other.state_dict().values(), strict=True))
+
+
+# --- it is the same -----------------------------------------------------------------------------------------------
+
+def test_loading_gives_what_training_gives(keep, capsys):
+    trained, kept, loaded = a_translator(), keep(a_translator), a_translator()
+    said = capsys.readouterr().out
+    assert len(re.findall(r"^(?:a translator|again): loaded as rehearsed on ", said, re.MULTILINE)) == 2
+    for other in (kept, loaded):
+        assert same(trained[0], other[0])
+        assert (other[1].loss, other[1].grad_norm, other[1].tokens) == (
+            trained[1].loss, trained[1].grad_norm, trained[1].tokens)
+        assert other[2].loss == trained[2].loss
+        assert all(torch.equal(a, b) for a, b in zip(trained[3:5], other[3:5], strict=True))
+        assert other[5] == trained[5] > 1
+    assert loaded[1].seconds == kept[1].seconds
+    assert not loaded[0].training
+    assert all(weight.grad is None for weight in loaded[0].parameters())
+
+
+def test_it_says_what_was_loaded_and_how_to_train(keep, capsys):
+    keep(a_line)
+    a_line()
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"a line: loaded as rehearsed on \d{4}-\d\d-\d\d, 3 steps in 0 s\. To train it now: %env "
+                        r"COURSE_REHEARSAL=off, then run this cell again from its first line\.", said)
+
+
+def test_comments_docstrings_and_lines_do_not_count(keep, capsys):
+    keep(a_line)
+    documented = LOSS.replace("    return", '    """The loss."""\n    return')
+    a_line("\n\n\n" + documented.replace("len(points)", "len(points)  # so many"))
+    assert "loaded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", numbered(course_root()), ids=lambda path: path.stem)
+def test_the_courses_solution_stands_for_the_notebooks(path, capsys):
+    """In class the exercise's cell hands back the course's; in the rehearsal the solution's cell ran."""
+    def fixed(function):
+        return rehearsal._Walk({"model": nn.Linear(1, 1), "function": function}).fixed.digest()
+
+    notebook = read(path)
+    chosen = [task for task in tasks(notebook) if task.function]
+    answers = {task.stub.source: task.solution.source.split(f"\n\n{task.function} = check")[0] for task in chosen}
+    cells = [answers.get(cell.source, cell.source) for cell in alone(notebook, chosen) if cell.cell_type == "code"]
+    names = from_notebook("\n\n".join(cells) + "\ndef loss(): ...").__globals__
+    for task in chosen:
+        if task.function == "window_by_blocks":             # calls functions of the lesson, which trains nothing
+            continue
+        assert fixed(names[task.function]) == fixed(EXERCISES[task.function].solution), task.function
+    plt.close("all")
+
+
+# --- stale is never loaded ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("change", [
+    {"code": LOSS.replace("square", "abs")}, {"code": LOSS.replace("sum()", "sum() + 1")}, {"scale": 1.5},
+    {"seed": 1}, {"weight": 0.5}, {"points": 22}, {"steps": 4}, {"lr": 1e-3}, {"clip": 0.5},
+    {"schedule": inverse_sqrt}, {"schedule": partial(inverse_sqrt, warmup=3)},
+], ids=str)
+def test_another_training_is_not_loaded(keep, capsys, change):
+    keep(a_line)
+    trained = a_line(**change)
+    assert "loaded" not in capsys.readouterr().out
+    assert len(trained[1].loss) == change.get("steps", 3)
+
+
+@pytest.mark.parametrize("around", ["torch 0.1", "other code"])
+def test_with_another_version_it_is_not_loaded(keep, capsys, monkeypatch, around):
+    keep(a_line)
+    monkeypatch.setattr(rehearsal, "_around", lambda: around)
+    a_line()
+    assert "loaded" not in capsys.readouterr().out
+
+
+def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_path):
+    rehearsal._around.cache_clear()
+    found = rehearsal._around()
+    assert torch.__version__ in found.split()
+    (tmp_path / "model.py").write_text("width = 1")
+    monkeypatch.setattr(rehearsal, "__file__", str(tmp_path / "rehearsal.py"))
+    assert rehearsal._around.__wrapped__().split()[1:] == found.split()[1:]
+    assert rehearsal._around.__wrapped__() != found
+
+
+def a_class(body):
+    """A model whose class a notebook defines."""
+    made = from_notebook(f"def helper(x):\n    return {body}\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+                         "        super().__init__()\n        self.layer = nn.Linear(3, 1)\n"
+                         "    def forward(self, x):\n        return helper(self.layer(x))\nloss = Model", nn=nn)
+    torch.manual_seed(0)
+    return made()
+
+
+def test_a_models_code_counts_and_what_it_calls(keep, capsys):
+    loss = from_notebook(LOSS, scale=1.0)
+
+    def training(body):
+        return fit(a_class(body), [torch.ones(2, 3)], 2, loss=loss, label="m")
+
+    keep(lambda: training("x.tanh()"))
+    training("x.tanh()")
+    assert "m: loaded" in capsys.readouterr().out
+    training("x.relu()")
+    assert "loaded" not in capsys.readouterr().out
+
+
+def test_the_order_of_batches_counts(keep, capsys):
+    pairs = [(torch.tensor([i, EOS]), torch.tensor([1, i, EOS])) for i in range(4, 9)]
+
+    def training(seed):
+        torch.manual_seed(0)
+        sampler = TokenBatchSampler([(2, 2)] * 5, 6, seed)
+        return fit(Seq2Seq(9, 9, 4, 4, attention="dot"), DataLoader(pairs, batch_sampler=sampler, collate_fn=collate),
+                   2, label="m")
+
+    keep(lambda: training(0))
+    training(1)
+    assert "loaded" not in capsys.readouterr().out
+    training(0)
+    assert "m: loaded" in capsys.readouterr().out
+
+
+# --- when it does nothing -----------------------------------------------------------------------------------------
+
+def test_outside_a_notebook_and_when_asked_it_trains(keep, capsys, monkeypatch):
+    keep(a_line)
+    monkeypatch.setattr(rehearsal, "in_notebook", lambda: False)
+    a_line()
+    monkeypatch.setattr(rehearsal, "in_notebook", lambda: True)
+    monkeypatch.setenv("COURSE_REHEARSAL", "off")
+    a_line()
+    assert "loaded" not in capsys.readouterr().out
+
+
+def test_without_a_rehearsal_nothing_is_summed_up(monkeypatch):
+    monkeypatch.setattr(rehearsal, "_Walk", lambda arguments: pytest.fail("it was"))
+    a_line()
+
+
+def test_what_cannot_be_summed_up_is_trained_and_not_kept(keep, tmp_path):
+    source = (i for i in range(9))
+    loss = from_notebook(LOSS.replace("scale", "(1 + next(source))"), source=source)
+    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
+    assert next(source) == 2
+    assert list(tmp_path.rglob("*.safetensors")) == []
+
+
+def test_a_training_that_changes_what_cannot_be_put_back_is_not_kept(keep, tmp_path):
+    seen = []
+    loss = from_notebook(LOSS.replace("    return", "    seen.append(len(seen))\n    return"), scale=1.0, seen=seen)
+    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
+    assert len(seen) == 2
+    assert list(tmp_path.rglob("*.safetensors")) == []
+
+
+def test_an_interrupted_training_is_not_kept(keep, tmp_path):
+    def stop(model, points):
+        raise KeyboardInterrupt
+
+    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=stop))
+    assert list(tmp_path.rglob("*.safetensors")) == []
+
+
+def test_a_broken_file_is_trained_over(keep, capsys, tmp_path):
+    keep(a_line)
+    (file,) = tmp_path.rglob("*.safetensors")
+    file.write_bytes(b"broken")
+    assert len(a_line()[1].loss) == 3
+    assert "cannot be read" in capsys.readouterr().out
+
+
+def test_a_decorated_fit_looks_like_itself():
+    assert fit.__name__ == "fit"
+    assert isinstance(rehearsed(fit), types.FunctionType)
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+CELLS = ("import torch\nfrom torch import nn\nfrom course_utils import setup\nfrom course_utils.training import fit\n"
+         "seed = setup()", LOSS, "scale = 1.0\nmodel = nn.Linear(3, 1)",
+         'history = fit(model, [torch.ones(2, 3)], 4, loss=loss, label="it")', "print(model.weight.sum().item())")
+
+
+def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    path = folder / "01_line.ipynb"
+    write(new_notebook(cells=[new_code_cell(cell) for cell in CELLS], metadata=METADATA), path)
+    before = path.read_bytes()
+    assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
+    assert "trainings kept: 1, 0.0 MB" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+    def outputs(run):
+        return "".join(output.get("text", "") for cell in run.notebook.cells for output in cell.outputs)
+
+    live = outputs(execute(path))
+    assert "loaded" not in live                        # `course run` trains, whatever is kept
+    write(new_notebook(cells=[new_code_cell("%env COURSE_REHEARSAL="), *(new_code_cell(cell) for cell in CELLS)],
+                       metadata=METADATA), path)
+    loaded = outputs(execute(path))                    # as a kernel of JupyterLab begins: without the variable's value
+    assert "it: loaded as rehearsed on" in loaded
+    assert loaded.splitlines()[-1] == live.splitlines()[-1]
+    assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
+    assert list(tmp_path.rglob("*.safetensors")) == []                # the old ones are gone, and this one trains
