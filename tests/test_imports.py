@@ -147,7 +147,7 @@ def test_every_name_of_data_can_be_imported_and_no_other():
 def test_what_a_student_reads_fits_an_evening():
     """The modules that lessons build and use; what serves them stands in rooms of its own."""
     read = [*PACKAGE.glob("*.py"), PACKAGE / "data" / "text.py"]
-    serving = {"__init__.py", "cli.py", "course.py", "doctor.py", "rehearsal.py", "gpt.py", "sizes.py"}  # lesson 07's two
+    serving = {"__init__.py", "cli.py", "course.py", "doctor.py", "rehearsal.py", "gpt.py", "sizes.py"}  # two: 07's
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines())
              for path in read if path.name not in serving}
     assert sum(lines.values()) < 3000, lines
