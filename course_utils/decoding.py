@@ -231,7 +231,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     """
     at_least(1, beam=beam, max_len=max_len)
     source = source.unsqueeze(0) if source.dim() == 1 else source
-    if source.dim() != 2 or source.size(0) != 1:
+    if source.dim() not in (2, 3) or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
                          f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
     nodes: list[Node] = []
@@ -355,7 +355,7 @@ def _no_nan(logits: Tensor) -> None:
 
 
 def _some_sentences(source: Tensor) -> None:
-    if source.dim() != 2 or len(source) == 0:
+    if source.dim() < 2 or len(source) == 0:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 
 
