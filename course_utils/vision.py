@@ -117,6 +117,16 @@ def learn_digits(pool: Labelled, seed: int, steps: int = 400) -> DigitCNN:
     return cnn
 
 
+def small_cnn(channels: int = 27) -> nn.Sequential:
+    """Three convolutions for digits of 8 x 8: images ``(B, 8, 8)`` to logits ``(B, 10)``, with 70,000 weights."""
+    c = channels
+    return nn.Sequential(
+        nn.Unflatten(1, (1, DIGIT)), nn.Conv2d(1, c, 3, padding=1), nn.ReLU(),
+        nn.Conv2d(c, 2 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(2 * c, 4 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(16 * c, 10))
+
+
 def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of a batch ``(inputs, labels)``, for `training.fit`; and how many labels that were."""
     inputs, labels = batch

@@ -8,7 +8,7 @@ from .inputs import randn, sizes
 # --- regions -------------------------------------------------------------------------------------------------
 
 def regions(features):
-    """What a CNN sees ``(B, C, H, W)`` as a sentence of its places ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
+    """A CNN's features ``(B, C, H, W)`` as a sentence of places ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
     return features.flatten(2).transpose(1, 2)
 
 
@@ -22,8 +22,10 @@ REGIONS = Exercise(regions, {"keys": "B, n_regions, C"}, {
     "with a single picture (B = 1)": lambda rng: _features(rng, 1),
 }, (
     ("The shape is right, but the numbers are mixed up: a reshape alone cuts across the channels. Move the channels to "
-     "the end first, or flatten and then transpose.", "transpose(1, 2)", "reshape(len(features), -1, features.size(1))"),
-    ("The channels are still in the middle: each region needs its own C numbers, (B, H * W, C).", ".transpose(1, 2)", ""),
+     "the end first, or flatten and then transpose.", "transpose(1, 2)",
+     "reshape(len(features), -1, features.size(1))"),
+    ("The channels are still in the middle: each region needs its own C numbers, (B, H * W, C).",
+     ".transpose(1, 2)", ""),
     ("The regions go column after column. Row after row: H is the slower of the two.", "features.flatten(2)",
      "features.transpose(2, 3).flatten(2)"),
     ("Batch and channels are swapped.", "transpose(1, 2)", "permute(1, 2, 0)"),
@@ -36,7 +38,7 @@ REGIONS = Exercise(regions, {"keys": "B, n_regions, C"}, {
 # --- patches -------------------------------------------------------------------------------------------------
 
 def patches(images, size):
-    """Images ``(B, H, W)`` as sentences of square patches ``(B, n, size²)``, row after row (Dosovitskiy et al. 2021)."""
+    """Images ``(B, H, W)`` as sentences of squares ``(B, n, size²)``, row after row (Dosovitskiy et al. 2021)."""
     B, H, W = images.shape
     rows = images.reshape(B, H // size, size, W // size, size)          # (B, row, y, column, x)
     return rows.transpose(2, 3).reshape(B, -1, size * size)
@@ -59,7 +61,8 @@ PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
      "permute(0, 1, 3, 4, 2)"),
     ("Patches and pixels are swapped: n patches of size² pixels each.", "transpose(2, 3).reshape(B, -1, size * size)",
      "transpose(2, 3).reshape(B, -1, size * size).transpose(1, 2)"),
-    ("H and W are swapped in the first reshape.", "H // size, size, W // size, size", "W // size, size, H // size, size"),
+    ("H and W are swapped in the first reshape.", "H // size, size, W // size, size",
+     "W // size, size, H // size, size"),
     ("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
      "H // size, size, W // size, size", "size, H // size, size, W // size", "size * size",
      "H // size * (W // size)"),
