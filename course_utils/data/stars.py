@@ -1,4 +1,4 @@
-"""Sentences about a restaurant with one to five stars, in which a single word decides: the truth about an explanation."""
+"""Sentences about a restaurant with one to five stars, in which a single word decides, and it is known which."""
 
 from torch import Tensor, tensor
 
