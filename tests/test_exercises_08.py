@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
+from sklearn.metrics import roc_auc_score
 
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.engine import edited
@@ -136,6 +137,33 @@ def ad_where(weights, moved, answer, new_answer, allowed):
     return torch.where(more > 0, 100 * more, 0.0) - (weights - moved).abs().sum(-1) / 2
 
 
+# --- auc -----------------------------------------------------------------------------------------------------
+
+@wrong("auc", "turned round")
+def au_turned(scores, same):
+    return (scores[same].unsqueeze(1) < scores[~same]).float().mean()
+
+
+@wrong("auc", "Ties")
+def au_strict(scores, same):
+    return (scores[same].unsqueeze(1) > scores[~same]).float().mean()
+
+
+@wrong("auc", "")
+def au_threshold(scores, same):
+    return ((scores > scores.mean()) == same).float().mean()
+
+
+@right("auc")
+def au_sign(scores, same):
+    return ((scores[same].unsqueeze(1) - scores[~same]).sign() / 2 + 0.5).mean()
+
+
+@right("auc")
+def au_sklearn(scores, same):
+    return torch.tensor(roc_auc_score(same.numpy(), scores.numpy()), dtype=torch.float32)
+
+
 # --- the solutions, beside what they stand for ------------------------------------------------------------------
 
 def test_rollout_of_layers_that_do_not_look_elsewhere_is_the_identity():
@@ -157,6 +185,7 @@ def test_an_adversary_that_moves_everything_and_changes_nothing_has_loss_minus_o
     ("regions", "with a single picture", ("transpose(1, 2)", "transpose(1, 2).squeeze()")),
     ("patches", "when a patch is one pixel", ("size * size)", "max(size * size, 4))")),
     ("rollout", "with a single layer", ("in weights.mean(dim=1)", "in weights.mean(dim=1).squeeze()")),
+    ("auc", "when scores are equal", ("(difference == 0)", "(difference == 1)")),
     ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):

@@ -153,4 +153,38 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
 ))
 
 
-LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY)
+# --- auc -----------------------------------------------------------------------------------------------------
+
+def auc(scores, same):
+    """Scores ``(n,)``, boolean same ``(n,)``: how often one of the same scores higher than another; ties count half."""
+    difference = scores[same].unsqueeze(1) - scores[~same]              # (n_same, n_other)
+    return ((difference > 0).float() + 0.5 * (difference == 0).float()).mean()
+
+
+def _scores(ties=False):
+    def make(rng):
+        n = 6 + 2 * sizes(rng, 1)[0]
+        scores, same = randn(rng, n), torch.arange(n) % 3 == 0
+        scores = scores + 0.5 * same
+        return scores.round() if ties else scores, same
+    return make
+
+
+AUC = Exercise(auc, {"area": ""}, {
+    "on ordinary inputs": _scores(),
+    "when scores are equal": _scores(ties=True),
+}, (
+    ("The order is turned round: the same should have the higher score.", "difference > 0", "difference < 0"),
+    ("Ties do not count at all. Each counts half.", " + 0.5 * (difference == 0).float()", ""),
+    ("Ties count whole. Each counts half.", "0.5 * (difference", "(difference"),
+    ("The differences are averaged: AUC counts how many are above 0.",
+     "((difference > 0).float() + 0.5 * (difference == 0).float()).mean()", "difference.mean()"),
+    ("The pairs are counted, not their share: take the mean.", ".mean()", ".sum()"),
+    ("Each of the same is compared with the mean of the others. Compare it with each.", "scores[~same]",
+     "scores[~same].mean()"),
+    ("The same are compared with all scores. The others of a pair are those that are not the same, ~same.",
+     "scores[~same]", "scores"),
+))
+
+
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC)
