@@ -164,6 +164,30 @@ def au_sklearn(scores, same):
     return torch.tensor(roc_auc_score(same.numpy(), scores.numpy()), dtype=torch.float32)
 
 
+# --- reinforce -----------------------------------------------------------------------------------------------
+
+@wrong("reinforce", "detach it")
+def re_attached(log_p_answer, log_p_region, baseline):
+    return -log_p_answer - (log_p_answer - baseline) * log_p_region
+
+
+@wrong("reinforce", "baseline is not used")
+def re_plain(log_p_answer, log_p_region, baseline):
+    return -log_p_answer - log_p_answer.detach() * log_p_region
+
+
+@right("reinforce")
+def re_no_grad(log_p_answer, log_p_region, baseline):
+    with torch.no_grad():
+        better = log_p_answer - baseline
+    return -better * log_p_region - log_p_answer
+
+
+@right("reinforce")
+def re_data(log_p_answer, log_p_region, baseline):
+    return torch.stack([-log_p_answer, (baseline - log_p_answer.data) * log_p_region]).sum(0)
+
+
 # --- the solutions, beside what they stand for ------------------------------------------------------------------
 
 def test_rollout_of_layers_that_do_not_look_elsewhere_is_the_identity():
@@ -181,11 +205,21 @@ def test_an_adversary_that_moves_everything_and_changes_nothing_has_loss_minus_o
     assert loss.tolist() == [-1.0]
 
 
+def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
+    scores = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64, requires_grad=True)
+    log_p, answers = scores.log_softmax(-1), torch.tensor([-0.1, -2.0, -0.5], dtype=torch.float64)
+    exact, = torch.autograd.grad(-(log_p.exp() * answers).sum(), scores, retain_graph=True)
+    losses = EXERCISES["reinforce"].solution(answers, log_p, -0.7)
+    mean, = torch.autograd.grad((log_p.exp().detach() * losses).sum(), scores)
+    torch.testing.assert_close(mean, exact)
+
+
 @pytest.mark.parametrize(("exercise", "condition", "edits"), [
     ("regions", "with a single picture", ("transpose(1, 2)", "transpose(1, 2).squeeze()")),
     ("patches", "when a patch is one pixel", ("size * size)", "max(size * size, 4))")),
     ("rollout", "with a single layer", ("in weights.mean(dim=1)", "in weights.mean(dim=1).squeeze()")),
     ("auc", "when scores are equal", ("(difference == 0)", "(difference == 1)")),
+    ("reinforce", "without a baseline", ("- baseline", "- (baseline or -0.5)")),
     ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):

@@ -187,4 +187,38 @@ AUC = Exercise(auc, {"area": ""}, {
 ))
 
 
-LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC)
+# --- reinforce -----------------------------------------------------------------------------------------------
+
+def reinforce(log_p_answer, log_p_region, baseline):
+    """A loss ``(B,)`` whose gradient is REINFORCE's, for regions that were drawn (Xu et al. 2015, eq. 11 and 12)."""
+    reward = log_p_answer.detach() - baseline                           # how much better than usual
+    return -(log_p_answer + reward * log_p_region)
+
+
+def _drawn(baseline=-0.7):
+    def make(rng):
+        B = sizes(rng, 1)[0]
+        return (*(randn(rng, 2, B).abs().neg().requires_grad_()), baseline)
+    return make
+
+
+REINFORCE = Exercise(reinforce, {"loss": "B"}, {
+    "on ordinary inputs": _drawn(),
+    "without a baseline (0)": _drawn(0.0),
+}, (
+    ("The reward is a number here, not a path for the gradient: detach it.", ".detach()", ""),
+    ("The sign is wrong: a loss is made small, and a good answer is to become more probable.", "return -(", "return ("),
+    ("The answer's own term is missing: what answers must learn, too.", "log_p_answer + reward", "reward"),
+    ("The region's term is missing: where to look is never learned.", " + reward * log_p_region", ""),
+    ("The baseline is not used: the reward is how much better than usual it was.", " - baseline", ""),
+    ("The baseline is added. Subtract it.", "- baseline", "+ baseline"),
+    ("The reward multiplies the answer's term, too.", "(log_p_answer + reward * log_p_region)",
+     "reward * (log_p_answer + log_p_region)"),
+    ("The reward is added to the region's logarithm. It multiplies it.", "reward * log_p_region",
+     "reward + log_p_region"),
+    ("The region's probability stands in place of its logarithm.", "reward * log_p_region",
+     "reward * log_p_region.exp()"),
+))
+
+
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC, REINFORCE)
