@@ -49,7 +49,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
 
     Args:
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
-        source: ids ``(B, T_k)``.
+        source: ids ``(B, T_k)``, or what else the model encodes, such as a picture's features ``(B, C, H, W)``.
         max_len: longest output in tokens.
         need_weights: whether to keep the weights of every step.
 
@@ -231,7 +231,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     """
     at_least(1, beam=beam, max_len=max_len)
     source = source.unsqueeze(0) if source.dim() == 1 else source
-    if source.dim() not in (2, 3) or source.size(0) != 1:
+    if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
                          f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
     nodes: list[Node] = []
