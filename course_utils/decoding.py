@@ -49,7 +49,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
 
     Args:
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
-        source: ids ``(B, T_k)``.
+        source: ids ``(B, T_k)``, or what else the model encodes, such as a picture's features ``(B, C, H, W)``.
         max_len: longest output in tokens.
         need_weights: whether to keep the weights of every step.
 
@@ -355,7 +355,7 @@ def _no_nan(logits: Tensor) -> None:
 
 
 def _some_sentences(source: Tensor) -> None:
-    if source.dim() != 2 or len(source) == 0:
+    if source.dim() < 2 or len(source) == 0:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 
 

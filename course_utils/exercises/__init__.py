@@ -30,12 +30,13 @@ from .lesson_04 import LESSON_04
 from .lesson_05 import LESSON_05
 from .lesson_06 import LESSON_06
 from .lesson_07 import LESSON_07
+from .lesson_08 import LESSON_08
 from .progress import record
 
 __all__ = ["EXERCISES", "Exercise", "Prediction", "Verdict", "WrongAnswer", "break_it", "check", "same_output",
            "solved", "your_parts"]
 
-LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06, LESSON_07
+LESSONS = LESSON_00, LESSON_01, LESSON_02, LESSON_03, LESSON_04, LESSON_05, LESSON_06, LESSON_07, LESSON_08
 EXERCISES = {exercise.name: exercise for lesson in LESSONS for exercise in lesson}
 
 

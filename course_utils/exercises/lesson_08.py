@@ -1,0 +1,224 @@
+"""Lesson 08, beyond text: the exercises, their solutions and the ways in which they go wrong."""
+
+import torch
+
+from .engine import Exercise
+from .inputs import randn, sizes
+
+# --- regions -------------------------------------------------------------------------------------------------
+
+def regions(features):
+    """A CNN's features ``(B, C, H, W)`` as a sentence of places ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
+    return features.flatten(2).transpose(1, 2)
+
+
+def _features(rng, B=None):
+    b, C, H, W = sizes(rng, 4)
+    return (randn(rng, B or b, C, H, W),)
+
+
+REGIONS = Exercise(regions, {"keys": "B, n_regions, C"}, {
+    "on ordinary inputs": _features,
+    "with a single picture (B = 1)": lambda rng: _features(rng, 1),
+}, (
+    ("The shape is right, but the numbers are mixed up: a reshape alone cuts across the channels. Move the channels to "
+     "the end first, or flatten and then transpose.", "transpose(1, 2)",
+     "reshape(len(features), -1, features.size(1))"),
+    ("The channels are still in the middle: each region needs its own C numbers, (B, H * W, C).",
+     ".transpose(1, 2)", ""),
+    ("The regions go column after column. Row after row: H is the slower of the two.", "features.flatten(2)",
+     "features.transpose(2, 3).flatten(2)"),
+    ("Batch and channels are swapped.", "transpose(1, 2)", "permute(1, 2, 0)"),
+    ("The regions' order is reversed.", "transpose(1, 2)", "transpose(1, 2).flip(1)"),
+    ("The mean over the picture is taken: then there is one vector, and nothing to choose from.",
+     "transpose(1, 2)", "mean(-1)"),
+))
+
+
+# --- patches -------------------------------------------------------------------------------------------------
+
+def patches(images, size):
+    """Images ``(B, H, W)`` as sentences of squares ``(B, n, size²)``, row after row (Dosovitskiy et al. 2021)."""
+    B, H, W = images.shape
+    rows = images.reshape(B, H // size, size, W // size, size)          # (B, row, y, column, x)
+    return rows.transpose(2, 3).reshape(B, -1, size * size)
+
+
+def _images(rng, size=None):
+    B, h, w, n = sizes(rng, 4)
+    size = n if size is None else size
+    return randn(rng, B, h * size, w * size), size
+
+
+PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
+    "on ordinary inputs": _images,
+    "when a patch is one pixel": lambda rng: _images(rng, 1),
+}, (
+    ("The shape is right, but a patch holds pixels of one line: y and the column must change places before the last "
+     "reshape.", ".transpose(2, 3)", ""),
+    ("Rows and columns are swapped: the patches go column after column.", "transpose(2, 3)", "permute(0, 3, 1, 2, 4)"),
+    ("Within a patch x and y are swapped: its pixels go row after row, too.", "transpose(2, 3)",
+     "permute(0, 1, 3, 4, 2)"),
+    ("Patches and pixels are swapped: n patches of size² pixels each.", "transpose(2, 3).reshape(B, -1, size * size)",
+     "transpose(2, 3).reshape(B, -1, size * size).transpose(1, 2)"),
+    ("H and W are swapped in the first reshape.", "H // size, size, W // size, size",
+     "W // size, size, H // size, size"),
+    ("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
+     "H // size, size, W // size, size", "size, H // size, size, W // size", "size * size",
+     "H // size * (W // size)"),
+))
+
+
+# --- rollout -------------------------------------------------------------------------------------------------
+
+def rollout(weights):
+    """Weights ``(n_layers, n_heads, T, T)`` to ``(T, T)``: through all layers, residuals counted as half (Abnar and
+    Zuidema 2020)."""
+    T = weights.size(-1)
+    seen = torch.eye(T)
+    for layer in weights.mean(dim=1):                                   # (T, T)
+        seen = (0.5 * layer + 0.5 * torch.eye(T)) @ seen
+    return seen
+
+
+def _layers(rng, n_layers=None):
+    n, n_heads, T = sizes(rng, 3)
+    return (randn(rng, n_layers or n, n_heads, T, T).softmax(-1),)
+
+
+ROLLOUT = Exercise(rollout, {"seen": "T, T"}, {
+    "on ordinary inputs": _layers,
+    "with a single layer": lambda rng: _layers(rng, 1),
+}, (
+    ("The product is in the wrong order: a later layer stands on the left, layer @ seen.",
+     "(0.5 * layer + 0.5 * torch.eye(T)) @ seen", "seen @ (0.5 * layer + 0.5 * torch.eye(T))"),
+    ("The residual connection is missing: half of what a layer passes on never went through its attention.",
+     "(0.5 * layer + 0.5 * torch.eye(T))", "layer"),
+    ("The identity is added, but the rows now sum to 2: take half of each.", "(0.5 * layer + 0.5 * torch.eye(T))",
+     "(layer + torch.eye(T))"),
+    ("Only the attention is halved: the identity needs its half, too.", "0.5 * torch.eye(T)", "torch.eye(T)"),
+    ("The product is element-wise. Composition is a matrix product: @.", "@ seen", "* seen"),
+    ("The layers are added up. What passes through both is their matrix product.", "@ seen", "+ seen"),
+    ("Only the last layer is used.", "@ seen", "@ torch.eye(T)"),
+    ("The layers are averaged, and the heads multiplied: average over heads, axis 1.", "weights.mean(dim=1)",
+     "weights.mean(dim=0)"),
+    ("The heads are summed, not averaged.", "mean(dim=1)", "sum(dim=1)"),
+    ("The largest head is taken, not the mean: the rows no longer sum to 1.", "mean(dim=1)", "amax(dim=1)"),
+    ("The weights are transposed: rows ask, columns are looked at.", "0.5 * layer +", "0.5 * layer.T +"),
+))
+
+
+# --- adversary -----------------------------------------------------------------------------------------------
+
+def adversary(weights, moved, answer, new_answer, allowed):
+    """Weights ``(B, T)``, answers ``(B, C)`` to a loss ``(B,)``: move the attention, keep the answer (after Jain and
+    Wallace 2019, section 4.2.2)."""
+    distance = (moved - weights).abs().sum(dim=-1) / 2                  # total variation, 0 to 1
+    change = (new_answer - answer).abs().sum(dim=-1) / 2
+    return -distance + 100 * (change - allowed).clamp(min=0)
+
+
+def _attack(rng, allowed=0.1):
+    B, T, C, _ = sizes(rng, 4)
+    weights, moved = (randn(rng, B, T).softmax(-1) for _ in range(2))
+    answer, new_answer = (randn(rng, B, C).softmax(-1) for _ in range(2))
+    return weights, moved, answer, new_answer, allowed
+
+
+ADVERSARY = Exercise(adversary, {"loss": "B"}, {
+    "on ordinary inputs": _attack,
+    "when the answer may change freely (allowed = 1)": lambda rng: _attack(rng, 1.0),
+}, (
+    ("The sign is wrong: a loss is made small, and here the distance is to grow.", "-distance", "distance"),
+    ("The answer is not held: without the second term the attention may go anywhere.",
+     " + 100 * (change - allowed).clamp(min=0)", ""),
+    ("The penalty becomes a reward below the limit: only what exceeds `allowed` counts, clamp(min=0).",
+     ".clamp(min=0)", ""),
+    ("The penalty has the wrong sign: it rewards an answer that changes.", "+ 100", "- 100"),
+    ("`allowed` is not used: a small change is free.", "(change - allowed)", "change"),
+    ("The half is missing: the sum of absolute differences counts every share twice, where it left and where it came.",
+     "(moved - weights).abs().sum(dim=-1) / 2", "(moved - weights).abs().sum(dim=-1)"),
+    ("The half is missing in the answer's change.", "(new_answer - answer).abs().sum(dim=-1) / 2",
+     "(new_answer - answer).abs().sum(dim=-1)"),
+    ("Both halves are missing: the sum of absolute differences counts every share twice.",
+     "(moved - weights).abs().sum(dim=-1) / 2", "(moved - weights).abs().sum(dim=-1)",
+     "(new_answer - answer).abs().sum(dim=-1) / 2", "(new_answer - answer).abs().sum(dim=-1)"),
+    ("The mean over the keys is taken: it gets smaller the longer the sentence is. Take the sum.",
+     "(moved - weights).abs().sum", "(moved - weights).abs().mean"),
+    ("Without absolute values the differences sum to 0, because both rows sum to 1.", "(moved - weights).abs()",
+     "(moved - weights)"),
+    ("The factor 100 is missing.", "100 * ", ""),
+    ("The squares are summed. Total variation has absolute values.", "(moved - weights).abs()",
+     "(moved - weights).square()"),
+))
+
+
+# --- auc -----------------------------------------------------------------------------------------------------
+
+def auc(scores, same):
+    """Scores ``(n,)``, boolean same ``(n,)``: how often one of the same scores higher than another; ties count half."""
+    difference = scores[same].unsqueeze(1) - scores[~same]              # (n_same, n_other)
+    return ((difference > 0).float() + 0.5 * (difference == 0).float()).mean()
+
+
+def _scores(ties=False):
+    def make(rng):
+        n = 6 + 2 * sizes(rng, 1)[0]
+        scores, same = randn(rng, n), torch.arange(n) % 3 == 0
+        scores = scores + 0.5 * same
+        return scores.round() if ties else scores, same
+    return make
+
+
+AUC = Exercise(auc, {"area": ""}, {
+    "on ordinary inputs": _scores(),
+    "when scores are equal": _scores(ties=True),
+}, (
+    ("The order is turned round: the same should have the higher score.", "difference > 0", "difference < 0"),
+    ("Ties do not count at all. Each counts half.", " + 0.5 * (difference == 0).float()", ""),
+    ("Ties count whole. Each counts half.", "0.5 * (difference", "(difference"),
+    ("The differences are averaged: AUC counts how many are above 0.",
+     "((difference > 0).float() + 0.5 * (difference == 0).float()).mean()", "difference.mean()"),
+    ("The pairs are counted, not their share: take the mean.", ".mean()", ".sum()"),
+    ("Each of the same is compared with the mean of the others. Compare it with each.", "scores[~same]",
+     "scores[~same].mean()"),
+    ("The same are compared with all scores. The others of a pair are those that are not the same, ~same.",
+     "scores[~same]", "scores"),
+))
+
+
+# --- reinforce -----------------------------------------------------------------------------------------------
+
+def reinforce(log_p_answer, log_p_region, baseline):
+    """A loss ``(B,)`` whose gradient is REINFORCE's, for regions that were drawn (Xu et al. 2015, eq. 11 and 12)."""
+    reward = log_p_answer.detach() - baseline                           # how much better than usual
+    return -(log_p_answer + reward * log_p_region)
+
+
+def _drawn(baseline=-0.7):
+    def make(rng):
+        B = sizes(rng, 1)[0]
+        return (*(randn(rng, 2, B).abs().neg().requires_grad_()), baseline)
+    return make
+
+
+REINFORCE = Exercise(reinforce, {"loss": "B"}, {
+    "on ordinary inputs": _drawn(),
+    "without a baseline (0)": _drawn(0.0),
+}, (
+    ("The reward is a number here, not a path for the gradient: detach it.", ".detach()", ""),
+    ("The sign is wrong: a loss is made small, and a good answer is to become more probable.", "return -(", "return ("),
+    ("The answer's own term is missing: what answers must learn, too.", "log_p_answer + reward", "reward"),
+    ("The region's term is missing: where to look is never learned.", " + reward * log_p_region", ""),
+    ("The baseline is not used: the reward is how much better than usual it was.", " - baseline", ""),
+    ("The baseline is added. Subtract it.", "- baseline", "+ baseline"),
+    ("The reward multiplies the answer's term, too.", "(log_p_answer + reward * log_p_region)",
+     "reward * (log_p_answer + log_p_region)"),
+    ("The reward is added to the region's logarithm. It multiplies it.", "reward * log_p_region",
+     "reward + log_p_region"),
+    ("The region's probability stands in place of its logarithm.", "reward * log_p_region",
+     "reward * log_p_region.exp()"),
+))
+
+
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC, REINFORCE)

@@ -1,0 +1,140 @@
+"""Handwritten digits, scenes of them with captions, and a small CNN that sees them: what lesson 08's notebooks share.
+
+The digits are scikit-learn's (Alpaydin and Kaynak 1998): 1,797 pictures of 8 x 8 pixels by 43 hands, no network needed.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from sklearn.datasets import load_digits
+from torch import Tensor, nn
+
+from .training import fit
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+SIDE, GRID, DIGIT = 28, 7, 8
+"""A scene's pixels, the regions that the CNN sees in it, and a digit's pixels; each a side."""
+
+
+class Labelled(NamedTuple):
+    """Pictures ``(n, H, W)``, 0 to 1, and their classes ``(n,)``."""
+
+    images: Tensor
+    labels: Tensor
+
+
+class Scene(NamedTuple):
+    """A picture of two to four digits, and what is true of it."""
+
+    image: Tensor
+    """``(28, 28)``, 0 to 1."""
+    caption: list[str]
+    """Row by row: ``a three left of an eight above a seven``."""
+    corners: list[tuple[int, int]]
+    """Top and left pixel of each digit, in the caption's order."""
+
+
+def digits(seed: int = 0, n_test: int = 360) -> tuple[Labelled, Labelled]:
+    """The digits in a random order: 1,437 to learn from, and ``n_test`` others that no training sees."""
+    data = load_digits()
+    images, labels = torch.tensor(data.images / 16, dtype=torch.float32), torch.tensor(data.target)
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
+    return tuple(Labelled(images[part], labels[part]) for part in (order[n_test:], order[:n_test]))
+
+
+def scenes(n: int, pool: Labelled, seed: int) -> list[Scene]:
+    """``n`` scenes of digits drawn from ``pool``, each anywhere in its own quarter of the picture."""
+    rng = torch.Generator().manual_seed(seed)
+
+    def draw(high: int, low: int = 0) -> int:
+        return int(torch.randint(low, high, (), generator=rng))
+
+    drawn = []
+    for _ in range(n):
+        image, rows, corners = torch.zeros(SIDE, SIDE), ([], []), []
+        for quarter in sorted(torch.randperm(4, generator=rng)[:draw(5, 2)].tolist()):
+            half = SIDE // 2
+            top, left = (half * at + draw(half - DIGIT + 1) for at in divmod(quarter, 2))
+            i = draw(len(pool.images))
+            image[top:top + DIGIT, left:left + DIGIT] = pool.images[i]
+            word = DIGITS[pool.labels[i]]
+            rows[quarter // 2].append(f"an {word}" if word == "eight" else f"a {word}")
+            corners.append((top, left))
+        caption = " above ".join(" left of ".join(row) for row in rows if row)
+        drawn.append(Scene(image, caption.split(), corners))
+    return drawn
+
+
+def on_digit(scene: Scene, number: int) -> Tensor:
+    """Which of the 49 regions, row after row, show a part of the scene's digit of this number: boolean ``(49,)``."""
+    top, left = scene.corners[number]
+    size = SIDE // GRID
+    start = size * torch.arange(GRID)                                           # a region's first pixel
+
+    def meets(corner: int) -> Tensor:
+        return (start < corner + DIGIT) & (start + size > corner)
+
+    return (meets(top).unsqueeze(1) & meets(left)).flatten()
+
+
+class DigitCNN(nn.Module):
+    """Three convolutions, learned on single digits: ``features (B, 64, H / 4, W / 4)``, and a class from their maximum.
+
+    In Xu et al. 2015 the CNN is a VGG that was trained on ImageNet; the caption's training does not change it.
+    """
+
+    def __init__(self, channels: int = 64):
+        super().__init__()
+        self.features = nn.Sequential(*self._block(1, 16), nn.MaxPool2d(2), *self._block(16, 32), nn.MaxPool2d(2),
+                                      *self._block(32, channels))
+        self.output = nn.Linear(channels, 10)
+
+    @staticmethod
+    def _block(n_in: int, n_out: int) -> tuple[nn.Module, ...]:
+        return nn.Conv2d(n_in, n_out, 3, padding=1), nn.BatchNorm2d(n_out), nn.ReLU()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Images ``(B, H, W)`` to logits ``(B, 10)``."""
+        return self.output(self.features(images.unsqueeze(1)).amax(dim=(2, 3)))
+
+
+def learn_digits(pool: Labelled, seed: int, steps: int = 400) -> DigitCNN:
+    """A `DigitCNN` trained on digits of ``pool``, each anywhere in a picture of 16 x 16; left in evaluation mode."""
+    rng = torch.Generator().manual_seed(seed)
+
+    class Batches:
+        def __iter__(self):
+            for chosen in torch.randperm(len(pool.images), generator=rng).split(64):
+                images = torch.zeros(len(chosen), 16, 16)
+                corners = torch.randint(16 - DIGIT + 1, (len(chosen), 2), generator=rng).tolist()
+                for image, i, (top, left) in zip(images, chosen, corners, strict=True):
+                    image[top:top + DIGIT, left:left + DIGIT] = pool.images[i]
+                yield images, pool.labels[chosen]
+
+    cnn = DigitCNN()
+    fit(cnn, Batches(), steps, lr=3e-3, loss=label_loss, label="CNN on digits", live=False)
+    return cnn
+
+
+def small_cnn(channels: int = 27) -> nn.Sequential:
+    """Three convolutions for digits of 8 x 8: images ``(B, 8, 8)`` to logits ``(B, 10)``, with 70,000 weights."""
+    c = channels
+    return nn.Sequential(
+        nn.Unflatten(1, (1, DIGIT)), nn.Conv2d(1, c, 3, padding=1), nn.ReLU(),
+        nn.Conv2d(c, 2 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(2 * c, 4 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(16 * c, 10))
+
+
+def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
+    """Cross-entropy of a batch ``(inputs, labels)``, for `training.fit`; and how many labels that were."""
+    inputs, labels = batch
+    return F.cross_entropy(model(inputs), labels), len(labels)
+
+
+@torch.no_grad()
+def features(cnn: DigitCNN, drawn: list[Scene]) -> Tensor:
+    """What the CNN sees in scenes: ``(n, 64, 7, 7)``."""
+    images = torch.stack([scene.image for scene in drawn]).unsqueeze(1)                     # (n, 1, 28, 28)
+    return torch.cat([cnn.features(part) for part in images.split(500)])

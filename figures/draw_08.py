@@ -1,0 +1,113 @@
+"""The figures of lesson 08, beyond text. Each function returns a card, ``ALT`` says what it shows."""
+
+from style import BAND, RULE, arrow, box, card, grid, text
+
+from course_utils.plotting import GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
+
+THREE = ("01111100", "00000110", "00000110", "00111100", "00000110", "00000110", "00000110", "01111100")
+"""A digit of 8 by 8 pixels."""
+
+LINES = (
+    ("01", "One vector loses long sentences."),
+    ("02", "So let the decoder look back: query, keys, values."),
+    ("03", "Let every word ask every word. Repair what that breaks."),
+    ("04", "Then recurrence can go: no step waits for another."),
+    ("05", "Hide words and guess them: one training serves every task."),
+    ("06", "Exact attention costs n² time. Leave out, or sum up, and pay."),
+    ("07", "Examples in the text say what is asked. No weight changes."),
+    ("08", "Words were never needed: attention sees vectors. Test what it shows."),
+)
+
+ALT = {
+    "08_vectors":
+        "The same decoder reads two things. Above, lesson 02: the French words un chat noir go through a GRU, which "
+        "leaves three vectors; the decoder attends to them and writes a black cat. Below, lesson 08: a picture of a "
+        "three goes through a CNN, which leaves a grid of vectors, one per region; the same decoder attends to them "
+        "and writes a three.",
+    "08_patches":
+        "A Vision Transformer. A digit of 8 by 8 pixels is cut into 16 patches of 2 by 2. Each patch becomes a vector "
+        "by one linear map, and a vector for its place is added. A class token stands in front. Two encoder layers of "
+        "lesson 04 read the 17 vectors; the class token's last state gives the class, three.",
+    "08_course":
+        "The course in eight lines. " + " ".join(f"{number}: {line}" for number, line in LINES),
+}
+
+
+def digit(axes, left, top, cell):
+    grid(axes, left, top, [[int(bit) for bit in row] for row in THREE], INK, (cell, cell), 1.4)
+
+
+def vectors():
+    axes = card(420)
+    for y, name in ((108, "lesson 02"), (312, "lesson 08")):
+        box(axes, 480, y, 940, 190, fill=BAND, edge="none", corner=10)
+        text(axes, 28, y - 74, name, 16, MUTED, "bold", "left")
+        arrow(axes, (196, y), (226, y))
+        arrow(axes, (354, y), (390, y))
+        arrow(axes, (560, y), (606, y), QUERY, 2.6)
+        box(axes, 696, y, 170, 96, fill=INK, label="", size=17)
+        text(axes, 696, y - 16, "decoder", 20, PAPER, "bold")
+        text(axes, 696, y + 16, "with attention", 17, PAPER)
+        arrow(axes, (783, y), (808, y))
+    for i, word in enumerate(("un", "chat", "noir")):
+        text(axes, 118, 78 + 32 * i, word, 20)
+        box(axes, 475, 78 + 32 * i, 150, 22, KEY, corner=4)
+    box(axes, 290, 108, 120, 64, fill=PAPER, edge=INK, label="GRU", size=20)
+    text(axes, 877, 108, "a black cat", 19, GOOD, "bold")
+    digit(axes, 74, 268, 11)
+    box(axes, 290, 312, 120, 64, fill=PAPER, edge=INK, label="CNN", size=20)
+    for row in range(4):
+        for column in range(4):
+            box(axes, 412 + 42 * column, 264 + 32 * row, 36, 24, KEY, corner=4)
+    text(axes, 877, 312, "a three", 19, GOOD, "bold")
+    text(axes, 475, 30, "keys and values", 17, KEY, "bold")
+    text(axes, 696, 210, "the same", 18, GOOD, "bold")
+    return axes
+
+
+def patches():
+    axes = card(360)
+    cell, left, top = 20, 30, 74
+    digit(axes, left, top, cell)
+    for i in range(5):
+        arrow(axes, (left + 40 * i, top), (left + 40 * i, top + 160), KEY, 2.4, head=False)
+        arrow(axes, (left, top + 40 * i), (left + 160, top + 40 * i), KEY, 2.4, head=False)
+    text(axes, 110, 262, "16 patches of", 17)
+    text(axes, 110, 286, "2 × 2 pixels", 17)
+    arrow(axes, (204, 154), (240, 154))
+    box(axes, 302, 154, 112, 74, fill=PAPER, edge=INK, label="", size=17)
+    text(axes, 302, 142, "linear", 18)
+    text(axes, 302, 166, "+ place", 18)
+    arrow(axes, (362, 154), (398, 154))
+    for i in range(6):
+        y = 64 + 36 * i
+        if i == 4:
+            text(axes, 462, y, "…", 22, MUTED)
+            continue
+        box(axes, 462, y, 116, 26, QUERY if i == 0 else VALUE, corner=4,
+            label="class token" if i == 0 else "16" if i == 5 else str(i), size=15)
+    arrow(axes, (528, 154), (566, 154))
+    for x in (620, 716):
+        box(axes, x, 154, 84, 208, fill=INK, corner=8)
+    for x in (620, 716):
+        text(axes, x, 142, "encoder", 17, PAPER, "bold")
+        text(axes, x, 166, "layer", 17, PAPER, "bold")
+    text(axes, 668, 286, "lesson 04, unchanged", 17)
+    arrow(axes, (760, 64), (800, 64), QUERY, 2.6)
+    box(axes, 872, 64, 136, 44, fill=PAPER, edge=GOOD, label="three", size=20, weight="bold")
+    text(axes, 872, 108, "the class token's", 16, MUTED)
+    text(axes, 872, 130, "last state", 16, MUTED)
+    text(axes, 462, 286, "17 vectors", 17)
+    return axes
+
+
+def course():
+    axes = card(470)
+    for row, (number, line) in enumerate(LINES):
+        y = 36 + 57 * row
+        box(axes, 500, y, 900, 46, fill=BAND if row < 7 else PAPER, edge="none" if row < 7 else GOOD, corner=8)
+        box(axes, 40, y, 52, 46, fill=INK, label=number, size=20, text_color=PAPER, weight="bold", corner=8)
+        text(axes, 74, y, line, 21, INK, "bold" if row == 7 else "normal", "left")
+        if row < 7:
+            arrow(axes, (40, y + 24), (40, y + 33), RULE, head=False)
+    return axes

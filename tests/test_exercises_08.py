@@ -1,0 +1,227 @@
+"""Lesson 08's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from seeded_answers import Answers, right, wrong
+from sklearn.metrics import roc_auc_score
+
+from course_utils.exercises import EXERCISES
+from course_utils.exercises.engine import edited
+from course_utils.exercises.lesson_08 import LESSON_08
+
+
+class TestAnswers(Answers):
+    lesson = LESSON_08
+
+
+# --- regions -------------------------------------------------------------------------------------------------
+
+@wrong("regions", "cuts across the channels")
+def rg_view(features):
+    B, C, H, W = features.shape
+    return features.view(B, H * W, C)
+
+
+@wrong("regions", "expected (B, n_regions, C)")
+def rg_last(features):
+    return features.permute(0, 2, 3, 1)
+
+
+@wrong("regions", "column after column")
+def rg_columns(features):
+    return features.permute(0, 3, 2, 1).flatten(1, 2)
+
+
+@right("regions")
+def rg_permute(features):
+    return features.permute(0, 2, 3, 1).flatten(1, 2)
+
+
+@right("regions")
+def rg_loop(features):
+    H, W = features.shape[2:]
+    return torch.stack([features[:, :, y, x] for y in range(H) for x in range(W)], dim=1)
+
+
+# --- patches -------------------------------------------------------------------------------------------------
+
+@wrong("patches", "pixels of one line")
+def pt_reshape(images, size):
+    return images.reshape(len(images), -1, size * size)
+
+
+@wrong("patches", "column after column")
+def pt_columns(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).transpose(1, 2).flatten(3).flatten(1, 2)
+
+
+@wrong("patches", "expected (B, n, size * size)")
+def pt_grid(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).flatten(3)
+
+
+@right("patches")
+def pt_unfold(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).flatten(3).flatten(1, 2)
+
+
+@right("patches")
+def pt_torch_unfold(images, size):
+    return F.unfold(images.unsqueeze(1), size, stride=size).transpose(1, 2)
+
+
+# --- rollout -------------------------------------------------------------------------------------------------
+
+@wrong("rollout", "wrong order")
+def ro_order(weights):
+    T = weights.size(-1)
+    steps = [(layer + torch.eye(T)) / 2 for layer in weights.mean(1)]
+    seen = steps[0]
+    for step in steps[1:]:
+        seen = seen @ step
+    return seen
+
+
+@wrong("rollout", "residual connection is missing")
+def ro_plain(weights):
+    layers = weights.mean(1)
+    seen = layers[0]
+    for layer in layers[1:]:
+        seen = layer @ seen
+    return seen
+
+
+@right("rollout")
+def ro_chain(weights):
+    steps = [(layer + torch.eye(weights.size(-1))) / 2 for layer in weights.mean(1)]
+    return torch.linalg.multi_dot(steps[::-1]) if len(steps) > 1 else steps[0]
+
+
+@right("rollout")
+def ro_backwards(weights):
+    seen = torch.eye(weights.size(-1))
+    for layer in reversed(weights.mean(1)):
+        seen = (seen @ layer + seen) / 2
+    return seen
+
+
+# --- adversary -----------------------------------------------------------------------------------------------
+
+@wrong("adversary", "The sign is wrong")
+def ad_sign(weights, moved, answer, new_answer, allowed):
+    return (moved - weights).abs().sum(-1) / 2 + 100 * F.relu((new_answer - answer).abs().sum(-1) / 2 - allowed)
+
+
+@wrong("adversary", "becomes a reward")
+def ad_no_limit(weights, moved, answer, new_answer, allowed):
+    def far(a, b):
+        return (a - b).abs().sum(-1) / 2
+    return -far(weights, moved) + 100 * (far(answer, new_answer) - allowed)
+
+
+@wrong("adversary", "Both halves are missing")
+def ad_no_half(weights, moved, answer, new_answer, allowed):
+    return -(moved - weights).abs().sum(-1) + 100 * F.relu((new_answer - answer).abs().sum(-1) - allowed)
+
+
+@right("adversary")
+def ad_norm(weights, moved, answer, new_answer, allowed):
+    change = 0.5 * torch.norm(new_answer - answer, p=1, dim=-1)
+    return 100 * torch.maximum(change - allowed, torch.zeros(())) - 0.5 * torch.norm(weights - moved, p=1, dim=-1)
+
+
+@right("adversary")
+def ad_where(weights, moved, answer, new_answer, allowed):
+    more = (new_answer - answer).abs().sum(-1) / 2 - allowed
+    return torch.where(more > 0, 100 * more, 0.0) - (weights - moved).abs().sum(-1) / 2
+
+
+# --- auc -----------------------------------------------------------------------------------------------------
+
+@wrong("auc", "turned round")
+def au_turned(scores, same):
+    return (scores[same].unsqueeze(1) < scores[~same]).float().mean()
+
+
+@wrong("auc", "Ties")
+def au_strict(scores, same):
+    return (scores[same].unsqueeze(1) > scores[~same]).float().mean()
+
+
+@wrong("auc", "")
+def au_threshold(scores, same):
+    return ((scores > scores.mean()) == same).float().mean()
+
+
+@right("auc")
+def au_sign(scores, same):
+    return ((scores[same].unsqueeze(1) - scores[~same]).sign() / 2 + 0.5).mean()
+
+
+@right("auc")
+def au_sklearn(scores, same):
+    return torch.tensor(roc_auc_score(same.numpy(), scores.numpy()), dtype=torch.float32)
+
+
+# --- reinforce -----------------------------------------------------------------------------------------------
+
+@wrong("reinforce", "detach it")
+def re_attached(log_p_answer, log_p_region, baseline):
+    return -log_p_answer - (log_p_answer - baseline) * log_p_region
+
+
+@wrong("reinforce", "baseline is not used")
+def re_plain(log_p_answer, log_p_region, baseline):
+    return -log_p_answer - log_p_answer.detach() * log_p_region
+
+
+@right("reinforce")
+def re_no_grad(log_p_answer, log_p_region, baseline):
+    with torch.no_grad():
+        better = log_p_answer - baseline
+    return -better * log_p_region - log_p_answer
+
+
+@right("reinforce")
+def re_data(log_p_answer, log_p_region, baseline):
+    return torch.stack([-log_p_answer, (baseline - log_p_answer.data) * log_p_region]).sum(0)
+
+
+# --- the solutions, beside what they stand for ------------------------------------------------------------------
+
+def test_rollout_of_layers_that_do_not_look_elsewhere_is_the_identity():
+    seen = EXERCISES["rollout"].solution(torch.eye(4).expand(3, 2, 4, 4))
+    torch.testing.assert_close(seen, torch.eye(4))
+
+
+def test_what_the_class_token_has_seen_sums_to_one():
+    seen = EXERCISES["rollout"].solution(torch.randn(3, 2, 5, 5).softmax(-1))
+    torch.testing.assert_close(seen.sum(dim=-1), torch.ones(5))
+
+
+def test_an_adversary_that_moves_everything_and_changes_nothing_has_loss_minus_one():
+    loss = EXERCISES["adversary"].solution(*torch.eye(2).split(1), *2 * [torch.tensor([[0.3, 0.7]])], 0.01)
+    assert loss.tolist() == [-1.0]
+
+
+def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
+    scores = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64, requires_grad=True)
+    log_p, answers = scores.log_softmax(-1), torch.tensor([-0.1, -2.0, -0.5], dtype=torch.float64)
+    exact, = torch.autograd.grad(-(log_p.exp() * answers).sum(), scores, retain_graph=True)
+    losses = EXERCISES["reinforce"].solution(answers, log_p, -0.7)
+    mean, = torch.autograd.grad((log_p.exp().detach() * losses).sum(), scores)
+    torch.testing.assert_close(mean, exact)
+
+
+@pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("regions", "with a single picture", ("transpose(1, 2)", "transpose(1, 2).squeeze()")),
+    ("patches", "when a patch is one pixel", ("size * size)", "max(size * size, 4))")),
+    ("rollout", "with a single layer", ("in weights.mean(dim=1)", "in weights.mean(dim=1).squeeze()")),
+    ("auc", "when scores are equal", ("(difference == 0)", "(difference == 1)")),
+    ("reinforce", "without a baseline", ("- baseline", "- (baseline or -0.5)")),
+    ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),
+])
+def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
+    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
+    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")

@@ -1,0 +1,88 @@
+"""Digits, scenes of them, and the small networks that see them."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from course_utils import vision
+from course_utils.vision import DIGIT, DIGITS, GRID, SIDE, Labelled
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return vision.digits()[0]
+
+
+def test_no_digit_is_both_learned_and_tested():
+    train, test = vision.digits(seed=3)
+    assert (len(train.images), len(test.images)) == (1437, 360)
+    both = torch.cat([train.images, test.images]).flatten(1)
+    everything = torch.cat([*(part.images for part in vision.digits(seed=4))]).flatten(1)
+    assert torch.equal(both.sum(dim=1).sort().values, everything.sum(dim=1).sort().values)
+    assert both.min() >= 0
+    assert both.max() == 1
+
+
+def test_a_scene_shows_what_its_caption_says(pool):
+    for scene in vision.scenes(200, pool, seed=1):
+        names = [word for word in scene.caption if word in DIGITS]
+        assert len(names) == len(scene.corners)
+        assert 2 <= len(names) <= 4
+        drawn = torch.zeros(SIDE, SIDE)
+        for name, (top, left) in zip(names, scene.corners, strict=True):
+            part = scene.image[top:top + DIGIT, left:left + DIGIT]
+            same = (pool.images == part).all(dim=(1, 2))
+            assert DIGITS[pool.labels[same][0]] == name
+            drawn[top:top + DIGIT, left:left + DIGIT] = part
+        assert torch.equal(drawn, scene.image), "nothing else is in the picture"
+
+
+def test_left_of_and_above_are_true(pool):
+    for scene in vision.scenes(200, pool, seed=2):
+        relations = [word for word in scene.caption if word in ("left", "above")]
+        for relation, ((top, left), (next_top, next_left)) in zip(relations, pairwise(scene.corners), strict=True):
+            assert left < next_left if relation == "left" else top < next_top
+        words = " ".join(scene.caption)
+        assert "a eight" not in words
+        assert words.count("an ") == words.count("eight")
+
+
+def test_scenes_come_again_with_their_seed(pool):
+    first, again, other = (vision.scenes(5, pool, seed) for seed in (1, 1, 2))
+    assert [scene.caption for scene in first] == [scene.caption for scene in again]
+    assert [scene.caption for scene in first] != [scene.caption for scene in other]
+
+
+def test_on_digit_names_the_regions_with_a_pixel_of_it(pool):
+    size = SIDE // GRID
+    for scene in vision.scenes(20, pool, seed=5):
+        for number, (top, left) in enumerate(scene.corners):
+            pixels = torch.zeros(SIDE, SIDE, dtype=torch.bool)
+            pixels[top:top + DIGIT, left:left + DIGIT] = True
+            regions = pixels.unfold(0, size, size).unfold(1, size, size).flatten(2).any(dim=-1)
+            assert torch.equal(vision.on_digit(scene, number), regions.flatten())
+
+
+def test_the_cnn_sees_a_grid_of_regions(pool):
+    cnn = vision.DigitCNN().eval()
+    assert vision.features(cnn, vision.scenes(3, pool, seed=0)).shape == (3, 64, GRID, GRID)
+    assert cnn(torch.zeros(2, 16, 16)).shape == (2, 10)
+    assert vision.small_cnn()(pool.images[:2]).shape == (2, 10)
+
+
+def test_digits_are_learned(pool):
+    torch.manual_seed(0)
+    cnn = vision.learn_digits(pool, seed=0, steps=60)
+    assert not cnn.training
+    placed = torch.zeros(100, 16, 16)
+    placed[:, 4:12, 4:12] = pool.images[:100]
+    with torch.no_grad():
+        assert (cnn(placed).argmax(dim=1) == pool.labels[:100]).float().mean() > 0.6
+
+
+def test_label_loss_counts_labels(pool):
+    some = Labelled(*(part[:7] for part in pool))
+    loss, n = vision.label_loss(vision.small_cnn(), some)
+    assert n == 7
+    assert loss.dim() == 0
