@@ -148,7 +148,7 @@ def test_the_courses_solution_stands_for_the_notebooks(path, capsys):
     {"code": LOSS.replace("square", "abs")}, {"code": LOSS.replace("sum()", "sum() + 1")}, {"scale": 1.5},
     {"seed": 1}, {"weight": 0.5}, {"points": 22}, {"steps": 4}, {"lr": 1e-3}, {"clip": 0.5},
     {"schedule": inverse_sqrt}, {"schedule": partial(inverse_sqrt, warmup=3)},
-], ids=str)
+], ids=lambda change: next(iter(change)))
 def test_another_training_is_not_loaded(keep, capsys, change):
     keep(a_line)
     trained = a_line(**change)

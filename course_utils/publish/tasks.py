@@ -112,5 +112,6 @@ def _functions(source: str) -> list[str]:
 
 
 def _names(source: str) -> set[str]:
-    """All names that code mentions."""
-    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    """The names that code takes from elsewhere: those that it reads and does not assign."""
+    names = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
