@@ -168,7 +168,7 @@ def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
     assert body.count("<hr ") == 2 * len(predictions) > 0
     for task in tasks(notebook):
         assert task.title.split(" · ")[1].split("?")[0] in body
-    assert body.count("☐") == 21
+    assert body.count("☐") == 18
     assert "<summary>" not in body
     assert "Loading" not in body
     assert "masked_fill" not in body
