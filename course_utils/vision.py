@@ -1,6 +1,6 @@
 """Handwritten digits, scenes of them with captions, and a small CNN that sees them: what lesson 08's notebooks share.
 
-The digits are scikit-learn's (Alpaydin and Kaynak 1998): 1,797 pictures of 8 x 8 pixels by 43 hands, no network needed.
+The digits are scikit-learn's (Alpaydin and Kaynak 1998): 1,797 pictures of 8 x 8 pixels by 13 hands, no network needed.
 """
 
 from typing import NamedTuple
