@@ -18,6 +18,7 @@ import sys
 import time
 import urllib.request
 
+import matplotlib
 import pytest
 
 from course_utils.doctor import BROWSERS, find_browser
@@ -33,6 +34,14 @@ CHROMIUM_FLAGS = (
     # the second lock: what slips past the request filter finds no address
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_style():
+    """Matplotlib's own style at the start of each file, whatever the file before it left behind."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
 
 
 def _no_browser(reason: str):
