@@ -317,7 +317,7 @@ def _paths(names: list[str], root: Path) -> list[Path]:
 
 
 def _run(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import CellError, execute, write
+    from .publish.notebooks import write
 
     paths = _paths(arguments.notebooks, root)
     paths.sort(key=lambda path: path.name.startswith("00"))     # last: its ledger reads the others as they are saved
@@ -327,16 +327,10 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
         raise CourseError(str(problem)) from None
     failed = 0
     for path in paths:
-        if not sys.stdout.isatty():
-            print(f"{path.name}  is executed …", flush=True)
-        try:
-            run = execute(path, seed, tell=lambda cell, of, name=path.name: _progress(f"{name}  cell {cell} of {of}"))
-        except CellError as problem:
-            _progress("")
-            print(_failure(path, problem), file=sys.stderr)
+        run = _executed(path, seed)
+        if run is None:
             failed += 1
             continue
-        _progress("")
         if seed in (None, 0):
             write(run.notebook, path)
             fate = "written"
@@ -346,21 +340,33 @@ def _run(arguments: argparse.Namespace, root: Path) -> int:
     return EXIT_FAILED if failed else EXIT_OK
 
 
+def _executed(path: Path, seed: int | None = None, rehearse: bool = False):
+    """The run of a notebook, or None after its failure has been told."""
+    from .publish.notebooks import CellError, execute
+
+    if not sys.stdout.isatty():
+        print(f"{path.name}  is executed …", flush=True)
+    try:
+        run = execute(path, seed, rehearse=rehearse,
+                      tell=lambda cell, of: _progress(f"{path.name}  cell {cell} of {of}"))
+    except CellError as problem:
+        _progress("")
+        print(_failure(path, problem), file=sys.stderr)
+        return None
+    _progress("")
+    return run
+
+
 def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
-    from .publish.notebooks import CellError, execute, find
+    from .publish.notebooks import find
     from .rehearsal import folder
 
     (path,) = find(arguments.notebook, root)
     for old in (folder() / path.stem).glob("*.safetensors"):
         old.unlink()
-    print(f"{path.name}  is executed …", flush=True)
-    try:
-        run = execute(path, rehearse=True, tell=lambda cell, of: _progress(f"{path.name}  cell {cell} of {of}"))
-    except CellError as problem:
-        _progress("")
-        print(_failure(path, problem), file=sys.stderr)
+    run = _executed(path, rehearse=True)
+    if run is None:
         return EXIT_FAILED
-    _progress("")
     kept = list((folder() / path.stem).glob("*.safetensors"))
     print(f"{path.name}  {run.seconds:.0f} s; trainings kept: {len(kept)}, "
           f"{sum(file.stat().st_size for file in kept) / 1e6:.1f} MB in {folder() / path.stem}")

@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import date
 from functools import cache, partial, wraps
 from pathlib import Path
+from typing import NamedTuple
 
 import accelerate
 import numpy as np
@@ -140,11 +141,11 @@ def _around() -> str:
                      str(torch.cuda.is_available()), os.environ.get("ACCELERATE_USE_CPU", "")])
 
 
-class _State:
+class _State(NamedTuple):
     """Something that a training changes and that can be put back: a random state, or a number in an object."""
 
-    def __init__(self, value: Callable, put: Callable):
-        self.value, self.put = value, put
+    value: Callable
+    put: Callable
 
 
 class _Walk:

@@ -24,26 +24,21 @@ STEPS, BATCH, WORDS, D = 300, 64, 8, 64
 FARTHEST, ASKED = (10, 30, 100), (1, 10, 30, 100)
 
 
-def lstm(open_gate: float) -> nn.LSTM:
-    """One layer; ``open_gate`` is added to the bias of its forget gates."""
-    cell = nn.LSTM(D, D, batch_first=True)
-    with torch.no_grad():
-        cell.bias_ih_l0[D:2 * D] += open_gate
-    return cell
-
-
-def gru(open_gate: float) -> nn.GRU:
-    """One layer; ``open_gate`` is added to the bias of its update gates, which keep the old state."""
-    cell = nn.GRU(D, D, batch_first=True)
+def recurrent(kind: type[nn.RNNBase], open_gate: float = 0.0) -> nn.RNNBase:
+    """One layer; ``open_gate`` is added to the bias of the gates that keep the old state: an LSTM's forget gates, a
+    GRU's update gates, which stand in the same place.
+    """
+    cell = kind(D, D, batch_first=True)
     with torch.no_grad():
         cell.bias_ih_l0[D:2 * D] += open_gate
     return cell
 
 
 BODIES = {"attention": lambda: attention.MultiHeadAttention(D, 4),
-          "LSTM": lambda: lstm(0.0), "LSTM, gates +1": lambda: lstm(1.0), "LSTM, gates +2": lambda: lstm(2.0),
-          "LSTM, gates +4": lambda: lstm(4.0), "GRU": lambda: gru(0.0), "GRU, gates +2": lambda: gru(2.0),
-          "GRU, gates +4": lambda: gru(4.0), "tanh RNN": lambda: nn.RNN(D, D, batch_first=True)}
+          "LSTM": lambda: recurrent(nn.LSTM), "LSTM, gates +1": lambda: recurrent(nn.LSTM, 1.0),
+          "LSTM, gates +2": lambda: recurrent(nn.LSTM, 2.0), "LSTM, gates +4": lambda: recurrent(nn.LSTM, 4.0),
+          "GRU": lambda: recurrent(nn.GRU), "GRU, gates +2": lambda: recurrent(nn.GRU, 2.0),
+          "GRU, gates +4": lambda: recurrent(nn.GRU, 4.0), "tanh RNN": lambda: recurrent(nn.RNN)}
 
 
 class FirstWord(nn.Module):

@@ -9,33 +9,26 @@ import argparse
 from pathlib import Path
 
 import torch
+from bottleneck import Lesson
 
-from course_utils import setup
 from course_utils.claims.stored import store
-from course_utils.data import Vocab, token_batches, train_test
-from course_utils.data.text import encode_pairs
-from course_utils.decoding import translate
-from course_utils.metrics import bleu, by_group, length_groups
+from course_utils.data import token_batches
 from course_utils.seq2seq import Seq2Seq
 from course_utils.training import fit
 
 
-def by_length(open_gate: float, seed: int, steps: int, n_train: int = 20_000, n_test: int = 420) -> dict[str, float]:
+def by_length(open_gate: float, lesson: Lesson, steps: int) -> dict[str, float]:
     """BLEU by length of a model whose encoder's update gates start with so much more bias, so that they keep more."""
-    setup(seed)
-    train, test = train_test(n_train, n_test, seed=seed)
-    english, french = Vocab(pair.source for pair in train), Vocab(pair.target for pair in train)
-    torch.manual_seed(seed)
-    model = Seq2Seq(len(english), len(french), attention=None)
+    torch.manual_seed(lesson.seed)
+    model = Seq2Seq(*map(len, lesson.vocabs), attention=None)
     rnn = model.encoder.rnn
     with torch.no_grad():
         for bias in (rnn.bias_ih_l0, rnn.bias_ih_l0_reverse):
             bias[rnn.hidden_size:2 * rnn.hidden_size] += open_gate
-    batches = token_batches(encode_pairs(train, english, french), tokens=800, seed=seed)
-    fit(model, batches, steps, lr=8e-3, label=f"gates +{open_gate:g}, seed {seed}", live=False)
-    hypotheses = translate(model, [pair.source for pair in test], english, french)
-    scores = by_group(bleu, length_groups(test), hypotheses, [pair.target for pair in test])
-    return {group: round(score, 1) for group, score in scores.items()}
+    batches = token_batches(lesson.train_ids, tokens=800, seed=lesson.seed)
+    fit(model, batches, steps, lr=8e-3, label=f"gates +{open_gate:g}, seed {lesson.seed}", live=False)
+    scores = lesson.bleu_by_length(model)
+    return {group: scores[group] for group in scores if group != "all"}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -48,8 +41,9 @@ def main(arguments: list[str] | None = None) -> None:
     command = f"python experiments/open_gates.py --seeds {' '.join(map(str, options.seeds))} --steps {options.steps}"
     found: dict[str, list] = {"0": [], "2": []}
     for seed in options.seeds:
+        lesson = Lesson(seed)
         for gate, rows in found.items():
-            rows.append(by_length(float(gate), seed, options.steps))
+            rows.append(by_length(float(gate), lesson, options.steps))
             store(options.out, command, options.seeds, {"bleu_by_gate_bias": found})
             print(gate, seed, rows[-1], flush=True)
 

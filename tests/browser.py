@@ -262,8 +262,8 @@ def open_live(page, jupyter, app, name, sources):
     return list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
 
 
-def run(page, number):
-    """Run the cell of this number and wait until it has been run."""
+def run(page, number, shows=None, nth=0):
+    """Run the cell of this number and wait until it has been run, and until the widget that it shows is there."""
     cell = page.locator(".jp-CodeCell").nth(number)
 
     def send():
@@ -283,4 +283,10 @@ def run(page, number):
     except NotYet:  # a request that is sent while the kernel is still connecting can be lost: send it once more
         send()
         done.wait_for(timeout=90_000)
+    if shows:
+        try:
+            page.locator(shows).nth(nth).wait_for(timeout=30_000)
+        except NotYet:  # run before the front end's widget manager had met the kernel: such a view never comes
+            send()
+            page.locator(shows).nth(nth).wait_for(timeout=60_000)
     return cell

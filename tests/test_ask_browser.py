@@ -351,8 +351,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"ask-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".ask").wait_for(timeout=90_000)
+    run(page, 0, shows=".ask")
     assert page.locator(".ask").count() == 1  # not the copy as well
     assert bars(page) == [["length", "0.5000"], ["rest", "0.5000"]]
 

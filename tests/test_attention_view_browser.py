@@ -763,8 +763,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"live-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".attention-view").wait_for(timeout=90_000)
+    run(page, 0, shows=".attention-view")
     assert page.locator(".attention-view").count() == 1  # the live view, not the copy as well
 
     over(page, 2, 3)

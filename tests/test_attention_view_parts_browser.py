@@ -291,8 +291,7 @@ def test_live(jupyter, browser_page):
     page = browser_page
     cells = [f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n{LIVE_CELLS[0]}", *LIVE_CELLS[1:]]
     own_errors = open_live(page, jupyter, "lab/tree", "three.ipynb", cells)
-    run(page, 0)
-    page.locator(".attention-view").wait_for(timeout=90_000)
+    run(page, 0, shows=".attention-view")
     page.locator(".av-stage").focus()
     for key in ("}", "p", "p"):
         page.keyboard.press(key)

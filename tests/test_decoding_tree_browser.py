@@ -504,8 +504,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"tree-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".decoding-tree").wait_for(timeout=90_000)
+    run(page, 0, shows=".decoding-tree")
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
 
     page.locator(".dt-stage").focus()

@@ -331,8 +331,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"pictures-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".image-attention").wait_for(timeout=90_000)
+    run(page, 0, shows=".image-attention")
     assert page.locator(".image-attention").count() == 1  # the live view, not the copy as well
     page.locator(".ia-asks").focus()
     for key in ("Home", "ArrowDown", "]", "}", "a", "b"):  # a and b would add cells

@@ -327,8 +327,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"positions-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".position-explorer").nth(1).wait_for(timeout=90_000)
+    run(page, 0, shows=".position-explorer", nth=1)
     assert page.locator(".position-explorer").count() == 2  # the live views, not the copies as well
     assert page.locator(".position-explorer").nth(1).locator(".pe-kinds button").count() == 3
 

@@ -242,8 +242,7 @@ LIVE_CELLS = [
 def test_both_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"lab-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".mask-explorer").wait_for(timeout=90_000)
+    run(page, 0, shows=".mask-explorer")
     assert page.locator(".softmax-lab").count() == page.locator(".mask-explorer").count() == 1  # not the copies as well
 
     page.get_by_role("slider", name="score of the").press("ArrowRight")

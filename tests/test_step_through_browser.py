@@ -585,8 +585,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"steps-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".step-through").nth(1).wait_for(timeout=90_000)
+    run(page, 0, shows=".step-through", nth=1)
     assert page.locator(".step-through").count() == 2  # the live views, not the copies as well
     page.locator(".st-stage").first.focus()
     for key in ("ArrowRight", "ArrowDown", "End", "a", "b"):  # a and b would add cells

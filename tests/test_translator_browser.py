@@ -310,8 +310,7 @@ def test_live(jupyter, browser_page):
     page = browser_page
     page.emulate_media(reduced_motion="reduce")
     own_errors = open_live(page, jupyter, "lab/tree", "translator.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".translator").wait_for(timeout=90_000)
+    run(page, 0, shows=".translator")
     assert words(page) == [*EXAMPLE.target, "<eos>"]
     typed(page, SHORT)
     page.locator(".tr-stepping input").press("ArrowLeft")

@@ -643,8 +643,7 @@ LIVE_CELLS = [
 def test_live(jupyter, browser_page, app):
     page = browser_page
     own_errors = open_live(page, jupyter, app, f"two-{app[:3]}.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".tokenizer-view").wait_for(timeout=90_000)
+    run(page, 0, shows=".tokenizer-view")
     assert page.locator(".quiz").count() == page.locator(".tokenizer-view").count() == 1  # not the copies as well
 
     page.locator(".quiz").get_by_role("radio").first.focus()

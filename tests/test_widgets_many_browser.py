@@ -103,8 +103,7 @@ LIVE_CELLS = [
 def test_live_a_closed_view_leaves_and_the_others_stay(jupyter, browser_page):
     page = browser_page
     own_errors = open_live(page, jupyter, "lab/tree", "many.ipynb", LIVE_CELLS)
-    run(page, 0)
-    page.locator(".attention-view").nth(9).wait_for(timeout=90_000)
+    run(page, 0, shows=".attention-view", nth=9)
     run(page, 1)
     page.locator(".av-where", has_text="row 0, column 0").wait_for()
     page.wait_for_function("document.querySelectorAll('.attention-view').length === 9")
@@ -216,8 +215,7 @@ def test_in_a_live_slide_show_keys_move_in_the_widget(jupyter, browser_page):
     page.keyboard.press("Space")
     page.locator("section.present .jp-CodeCell").first.wait_for()
     own_errors = set(page.script_errors)  # of RISE, while it starts
-    run(page, 0)
-    page.locator(".decoding-tree").wait_for(timeout=90_000)
+    run(page, 0, shows=".decoding-tree")
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
     where = page.evaluate("location.hash")
     page.locator(".dt-stage").focus()
