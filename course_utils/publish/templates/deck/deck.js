@@ -32,6 +32,19 @@
     scale(picture, Math.max(1, Math.min(LARGEST_GROWTH, room, WIDTH / picture.offsetWidth)));
   }
 
+  // Text alone grows, too, as long as no line of code breaks that did not.
+  function enlarge(slide) {
+    if (pictures(slide).length || slide.matches(".dense") || slide.querySelector("h1")) return;
+    const rows = () => [...slide.querySelectorAll("pre")]
+      .map((pre) => Math.round(pre.scrollHeight / parseFloat(getComputedStyle(pre).fontSize))).join();
+    const before = rows();
+    for (const size of ["larger", "large"]) {
+      slide.classList.add(size);
+      if (overflow(slide) <= 0 && rows() === before) return;
+      slide.classList.remove(size);
+    }
+  }
+
   function fit(slide) {
     shrink(slide);
     if (overflow(slide) > 0) {
@@ -40,14 +53,7 @@
       shrink(slide);
     }
     if (overflow(slide) <= 0) grow(slide);
-    place(slide);
-  }
-
-  // What ends above the middle moves down, by a third of the space below it; the heading stays where it is.
-  function place(slide) {
-    const space = -overflow(slide), heading = slide.querySelector("h1, h2, h3, h4");
-    if (space < HEIGHT / 2 || !heading || heading.matches("h1")) return; // a title is in the middle already
-    heading.style.marginBottom = `${parseFloat(getComputedStyle(heading).marginBottom) + space / 3}px`;
+    enlarge(slide);
   }
 
   // A slide without notes of its own has those of the slide before it in its section, and says from where.
