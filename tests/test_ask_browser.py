@@ -347,10 +347,9 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
+def test_live(jupyter, browser_page):
     page = browser_page
-    own_errors = open_live(page, jupyter, app, f"ask-{app[:3]}.ipynb", LIVE_CELLS)
+    own_errors = open_live(page, jupyter, "lab/tree", "ask.ipynb", LIVE_CELLS)
     run(page, 0, shows=".ask")
     assert page.locator(".ask").count() == 1  # not the copy as well
     assert bars(page) == [["length", "0.5000"], ["rest", "0.5000"]]

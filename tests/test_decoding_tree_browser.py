@@ -500,10 +500,9 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
+def test_live(jupyter, browser_page):
     page = browser_page
-    own_errors = open_live(page, jupyter, app, f"tree-{app[:3]}.ipynb", LIVE_CELLS)
+    own_errors = open_live(page, jupyter, "lab/tree", "tree.ipynb", LIVE_CELLS)
     run(page, 0, shows=".decoding-tree")
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
 

@@ -327,10 +327,9 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
+def test_live(jupyter, browser_page):
     page = browser_page
-    own_errors = open_live(page, jupyter, app, f"pictures-{app[:3]}.ipynb", LIVE_CELLS)
+    own_errors = open_live(page, jupyter, "lab/tree", "pictures.ipynb", LIVE_CELLS)
     run(page, 0, shows=".image-attention")
     assert page.locator(".image-attention").count() == 1  # the live view, not the copy as well
     page.locator(".ia-asks").focus()

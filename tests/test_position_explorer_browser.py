@@ -323,10 +323,9 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
+def test_live(jupyter, browser_page):
     page = browser_page
-    own_errors = open_live(page, jupyter, app, f"positions-{app[:3]}.ipynb", LIVE_CELLS)
+    own_errors = open_live(page, jupyter, "lab/tree", "positions.ipynb", LIVE_CELLS)
     run(page, 0, shows=".position-explorer", nth=1)
     assert page.locator(".position-explorer").count() == 2  # the live views, not the copies as well
     assert page.locator(".position-explorer").nth(1).locator(".pe-kinds button").count() == 3

@@ -581,10 +581,9 @@ LIVE_CELLS = [
 ]
 
 
-@pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
+def test_live(jupyter, browser_page):
     page = browser_page
-    own_errors = open_live(page, jupyter, app, f"steps-{app[:3]}.ipynb", LIVE_CELLS)
+    own_errors = open_live(page, jupyter, "lab/tree", "steps.ipynb", LIVE_CELLS)
     run(page, 0, shows=".step-through", nth=1)
     assert page.locator(".step-through").count() == 2  # the live views, not the copies as well
     page.locator(".st-stage").first.focus()
