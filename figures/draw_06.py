@@ -30,6 +30,8 @@ VALUES = (5, 1, 4, 2, 3, 6, 2, 4)
 TILE = 2
 N, D = 512, 64
 """Length and d_k of the two products; the drawing is to scale."""
+BLOCKED, BLOCK = 12, 4
+"""Positions and window of the drawing of blocks."""
 HEADS = 8
 SHARED = (("multi-head", 8), ("grouped-query", 2), ("multi-query", 1))
 """How many key/value heads."""
@@ -67,6 +69,11 @@ def _shifted():
     padded = np.pad(by_distance, ((0, 0), (1, 0)), constant_values=-1)
     again = padded.reshape(SLOTS + 1, QUERIES)
     return by_distance, padded, again, again[1:].reshape(QUERIES, SLOTS)
+
+
+def _needed():
+    """How many pairs the window of the drawing of blocks has."""
+    return sum(min(i, BLOCK) + 1 for i in range(BLOCKED))
 
 
 TILES = list(_online())
@@ -120,6 +127,14 @@ ALT = {
         + f" When the maximum m grows, s and o of the tiles before are rescaled by the factor exp(old m − new m). At "
         f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all eight at once gives the same, "
         f"{ALL_AT_ONCE:.3f}. Only two scores are held at any time.",
+    "06_blocks":
+        f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. Left, the matrix of queries, in "
+        f"rows, and keys, in columns: each query sees its own key and the {BLOCK} before it, a band. Frames show what "
+        f"is computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
+        f"block 0 do not exist: padding, drawn hatched. Right, the same three frames as a stack of "
+        f"{BLOCKED // BLOCK} × {BLOCK} × {2 * BLOCK} scores. The cells of a frame outside the band are computed and "
+        f"masked. {2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has "
+        f"{BLOCKED ** 2}. The number computed grows with n, not with n².",
     "06_linear":
         f"Two ways to bracket the same product, drawn to scale for n = {N} and d = {D}. Above, (φ(Q) φ(K)ᵀ) V: the "
         f"tall φ(Q), n by d, times the wide φ(K)ᵀ, d by n, gives a large square of n by n, {N * N:,} numbers; times V "
@@ -478,6 +493,54 @@ def tiles():
     text(axes, edge, 452, f"✓  {words}", 17, GOOD, "bold", "left")
     text(axes, 944, 420, f"held at any time: {TILE} scores,", 15, align="right")
     text(axes, 944, 444, f"{TILE} values, and m, s, o", 15, align="right")
+    return axes
+
+
+def _block(axes, left, top, number, cell):
+    """One block of queries with the keys of two blocks: in the band, masked, padding."""
+    i, j = np.ogrid[:BLOCK, :2 * BLOCK]
+    seen, padding = (j >= i) & (j <= BLOCK + i), (number == 0) & (j < BLOCK) & (i >= 0)
+    _squares(axes, left, top, seen & ~padding, cell, 0.84, SEEN, GOOD, 1.2)
+    _squares(axes, left, top, ~seen & ~padding, cell, 0.84, PAPER, RULE, 1.2)
+    if number == 0:
+        for x in range(BLOCK):
+            for y in range(BLOCK):
+                _hatched(axes, left + x * cell + 2, top + y * cell + 2, cell - 4, MUTED)
+    box(axes, left + BLOCK * cell, top + BLOCK * cell / 2, 2 * BLOCK * cell, BLOCK * cell, INK, fill="none", corner=4,
+        line=2.4)
+
+
+def blocks():
+    axes, cell, left, top = card(470), 24, 66, 84
+    box(axes, 256, 235, 492, 454, fill=BAND, edge="none", corner=10)
+    box(axes, 731, 235, 438, 454, fill=BAND, edge="none", corner=10)
+    step(axes, 256, 32, 1, "a block of queries, two blocks of keys")
+    step(axes, 731, 32, 2, "stacked: no n × n matrix")
+    begin = left + BLOCK * cell
+    for j in range(BLOCKED):
+        text(axes, begin + (j + 0.5) * cell, top - 14, str(j), 14, KEY)
+        text(axes, left - 16, top + (j + 0.5) * cell, str(j), 14, QUERY)
+    _squares(axes, begin, top, np.ones((BLOCKED, BLOCKED), dtype=bool), cell, 0.84, PAPER)
+    text(axes, left, top - 14, "key", 14, KEY, "bold", "left")
+    text(axes, 16, top - 14, "query", 14, QUERY, "bold", "left")
+    for number in range(BLOCKED // BLOCK):
+        _block(axes, left + number * BLOCK * cell, top + number * BLOCK * cell, number, cell)
+        high = 66 + number * 116
+        _block(axes, 600, high, number, cell)
+        text(axes, 588, high + 2 * cell, f"block {number}", 15, QUERY, "bold", "right")
+        keys = f"{max(0, number - 1) * BLOCK} to {(number + 1) * BLOCK - 1}"
+        text(axes, 804, high + 1.3 * cell, "keys", 15, KEY, "bold", "left")
+        text(axes, 804, high + 2.7 * cell, keys, 15, KEY, "bold", "left")
+    text(axes, 731, 434, f"(n / w, w, 2w) = ({BLOCKED // BLOCK}, {BLOCK}, {2 * BLOCK}) scores", 16, INK, "bold")
+    for x, words, shown in ((40, "in the window", "seen"), (200, "masked", "masked"), (308, "padding: masked", "")):
+        if shown:
+            box(axes, x + 8, 398, 18, 18, GOOD, fill=SEEN if shown == "seen" else PAPER,
+                edge=GOOD if shown == "seen" else RULE, corner=3, line=1.2)
+        else:
+            _hatched(axes, x - 1, 389, 18, MUTED)
+        text(axes, x + 24, 398, words, 15, align="left")
+    text(axes, 256, 434, f"computed: {2 * BLOCKED * BLOCK}, needed: {_needed()}, full matrix: {BLOCKED ** 2}", 16, INK,
+         "bold")
     return axes
 
 
