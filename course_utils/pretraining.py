@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from . import bert
 from .data.wordpiece import WordPiece
+from .transformer import Config
 
 LITTLE = replace(bert.BASE, d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout=0.0, max_len=64)
 """Two layers, 64 wide."""
@@ -61,14 +62,14 @@ class Texts(NamedTuple):
     labels: Tensor
 
 
-def new_bert(vocab_size: int, seed: int) -> Pretraining:
-    """A little BERT with random weights.
+def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[bert.Bert] = bert.Bert) -> Pretraining:
+    """A little BERT with random weights; `trunk` is its class.
 
     The original's matrices begin with a deviation of 0.02 at a width of 768; here, at 64, with 0.07, the same times
     ``sqrt(768 / 64)``: with 0.02 it learns slower.
     """
     torch.manual_seed(seed)
-    model = Pretraining(bert.Bert(vocab_size, LITTLE))
+    model = Pretraining(trunk(vocab_size, config))
     for weight in model.parameters():
         if weight.dim() > 1:
             nn.init.normal_(weight, std=0.07)

@@ -1,9 +1,9 @@
 """The figures of lesson 05, BERT. Each function returns a card, ``ALT`` says what it shows."""
 
 import numpy as np
-from style import BAND, RULE, area, arrow, box, card, checks, grid, path, step, text, text_width, tint
+from style import BAND, RULE, area, arrow, box, card, checks, disc, grid, path, step, text, text_width, tint
 
-from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY
+from course_utils.plotting import BAD, GOOD, INK, KEY, LINES, MUTED, PAPER, QUERY
 
 PHRASE = ("the", "bank", "of", "the", "river")
 WORD = 1
@@ -64,6 +64,11 @@ ALT = {
         "is “watchable”; inside a word a piece begins with ##, and the fifth try, ##watch, is known. Step 3: the rest "
         "is “able”, and ##able is known at once. Result: un ##watch ##able, ids 4895, 18866 and 3085. If at some step "
         "no piece fits, not even one letter, the whole word becomes [UNK].",
+    "05_languages":
+        "Two languages in one BERT. Above, English: [CLS] the queen is new [SEP]. Below, the same sentence in fake "
+        "English, its letters shifted into Greek: [CLS] τθε ρυεεξ ισ ξεχ [SEP]. Each word has a vector of its own in "
+        "each language. Shared are the vectors of the positions 0 to 5, drawn between the two, and those of [CLS] "
+        "and [SEP].",
 }
 
 
@@ -403,4 +408,20 @@ def pieces():
         x += width + 12
     text(axes, 640, 388, "no piece fits at some step:", 15, align="left")
     text(axes, 640, 412, "the whole word is [UNK]", 15, BAD, "bold", "left")
+    return axes
+
+
+def languages():
+    axes = card(300)
+    for y, name, vectors in ((60, "English", "own vectors"), (150, "position", "shared vectors"),
+                             (240, "fake English", "own vectors")):
+        text(axes, 24, y - 11, name, 17, INK, "bold", "left")
+        text(axes, 24, y + 13, vectors, 15, GOOD if name == "position" else MUTED, align="left")
+    for t, word in enumerate(("[CLS]", "the", "queen", "is", "new", "[SEP]")):
+        x, shared = 240 + 130 * t, word[0] == "["
+        greek = word if shared else "".join(chr(ord(letter) + 848) for letter in word)
+        for y, near, label, color in ((60, 130, word, INK), (240, 170, greek, LINES[3])):
+            path(axes, (x, y), (x, near), color=RULE, line=1.6, head=False)
+            box(axes, x, y, 112, 42, GOOD if shared else color, label, 19, fill=tint(GOOD if shared else color, 0.16))
+        disc(axes, x, 150, str(t), GOOD, radius=20, fill=tint(GOOD, 0.16), text_color=INK)
     return axes

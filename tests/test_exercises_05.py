@@ -725,3 +725,79 @@ def test_pair_input_is_what_the_courses_tokenizer_makes():
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
     text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
     assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")
+
+
+# --- into_fake -----------------------------------------------------------------------------------------------
+
+@wrong("into_fake", "Why: The shared pieces moved, too")
+def if_all(ids, n_pieces, shared):
+    return ids + n_pieces
+
+
+@wrong("into_fake", "Why: The pieces that stay are those in shared")
+def if_first_five(ids, n_pieces, shared):
+    return torch.where(ids < 5, ids, ids + n_pieces)
+
+
+@wrong("into_fake", "`ids` was changed")
+def if_in_place(ids, n_pieces, shared):
+    ids[~torch.isin(ids, shared)] += n_pieces
+    return ids
+
+
+@wrong("into_fake", "moved is a list; expected a Tensor")
+def if_list(ids, n_pieces, shared):
+    return SOLUTION["into_fake"](ids, n_pieces, shared).tolist()
+
+
+@right("into_fake")
+def if_copy(ids, n_pieces, shared):
+    moved = ids.clone()
+    moved[~torch.isin(ids, shared)] += n_pieces
+    return moved
+
+
+@right("into_fake")
+def if_product(ids, n_pieces, shared):
+    stays = (ids.unsqueeze(-1) == shared).any(dim=-1)
+    return ids + n_pieces * ~stays
+
+
+@right("into_fake")
+def if_loop(ids, n_pieces, shared):
+    stays = set(shared.tolist())
+    return torch.tensor([[i if i in stays else i + n_pieces for i in row] for row in ids.tolist()])
+
+
+# --- nearest_words -------------------------------------------------------------------------------------------
+
+@wrong("nearest_words", "Why: Long vectors win")
+def nw_products(english, fake):
+    return (english @ fake.T).argmax(dim=1)
+
+
+@wrong("nearest_words", "Why: For each *fake* word")
+def nw_other_way(english, fake):
+    return F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=0)
+
+
+@wrong("nearest_words", "Why: This is the nearest by distance")
+def nw_distance(english, fake):
+    return torch.cdist(english, fake).argmin(dim=1)
+
+
+@right("nearest_words")
+def nw_cosine_similarity(english, fake):
+    return F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=1)
+
+
+@right("nearest_words")
+def nw_distance_of_directions(english, fake):
+    return torch.cdist(F.normalize(english), F.normalize(fake)).argmin(dim=1)
+
+
+@right("nearest_words")
+def nw_loop(english, fake):
+    def cosine(a, b):
+        return float(a @ b / (a.norm() * b.norm()))
+    return torch.tensor([max(range(len(fake)), key=lambda j: cosine(word, fake[j])) for word in english])

@@ -619,5 +619,90 @@ LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
 ))
 
 
+# --- into_fake -----------------------------------------------------------------------------------------------
+
+def into_fake(ids, n_pieces, shared):
+    """English ids ``(B, T)`` to those of fake English, which shares a few pieces only (K et al. 2020)."""
+    return torch.where(torch.isin(ids, shared), ids, ids + n_pieces)
+
+
+def _two_vocabularies(pick=lambda rng, n: torch.randperm(n, generator=rng)[:_number(rng, 2, 4)]):
+    """A maker of inputs: ids in which one shared piece at least occurs, if there is one; `pick` chooses the shared."""
+    def make(rng):
+        B, T = sizes(rng, 2)
+        n = _number(rng, 12, 20)
+        ids, shared = torch.randint(n, (B, T + 3), generator=rng), pick(rng, n)
+        ids[0, :len(shared)] = shared
+        return ids, n, shared
+    return make
+
+
+SPECIAL_ONLY = ("The pieces that stay are those in shared, whichever they are, not the first ids of the vocabulary: "
+                "torch.isin(ids, shared).")
+SHIFT = "ids + n_pieces"
+
+INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
+    "on ordinary inputs": _two_vocabularies(),
+    "when the first five pieces are shared": _two_vocabularies(lambda rng, n: torch.arange(5)),
+    "when only [PAD] is shared": _two_vocabularies(lambda rng, n: torch.zeros(1, dtype=torch.long)),
+    "when nothing is shared": _two_vocabularies(lambda rng, n: torch.zeros(0, dtype=torch.long)),
+}, (
+    ("The shared pieces moved, too. They are the same in both languages and keep their ids.",
+     f"torch.where(torch.isin(ids, shared), ids, {SHIFT})", SHIFT),
+    ("It is the wrong way round: the shared pieces moved, and the others stayed.", f"ids, {SHIFT}", f"{SHIFT}, ids"),
+    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids < 5"),
+    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids < len(shared)"),
+    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids == 0"),
+    ("Only the first of the shared pieces stays. All of them do: torch.isin(ids, shared).",
+     "torch.isin(ids, shared)", "torch.isin(ids, shared[:1])"),
+    ("The shift is n_pieces, also where some pieces are shared: what is shared leaves a gap, and that is all right.",
+     SHIFT, f"{SHIFT} - len(shared)"),
+    ("The shift is one short. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
+     SHIFT, f"{SHIFT} - 1"),
+    ("The shift is one too long. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
+     SHIFT, f"{SHIFT} + 1"),
+))
+
+
+# --- nearest_words -------------------------------------------------------------------------------------------
+
+def nearest_words(english, fake):
+    """The nearest row of fake ``(m, d)`` for each of english ``(n, d)``, by cosine; ``(n,)`` row numbers."""
+    english, fake = F.normalize(english, dim=1), F.normalize(fake, dim=1)
+    return (english @ fake.T).argmax(dim=1)
+
+
+def _words_to_match(same=False):
+    """A maker of inputs whose rows differ in length; `same`: as many words in one language as in the other."""
+    def make(rng):
+        n, m, d = sizes(rng, 3)
+        m = n if same else m
+        lengths = torch.rand(m, 1, generator=rng) * 9 + 0.2
+        return randn(rng, n, d), lengths * randn(rng, m, d)
+    return make
+
+
+NORMED = "english, fake = F.normalize(english, dim=1), F.normalize(fake, dim=1)"
+LONG_ROWS = ("Long vectors win: a product grows with the length. The cosine divides by it: F.normalize(fake, dim=1) "
+             "first.")
+
+NEAREST_WORDS = Exercise(nearest_words, {"nearest": "n"}, {
+    "on ordinary inputs": _words_to_match(),
+    "when both languages have the same number of words": _words_to_match(same=True),
+}, (
+    (LONG_ROWS, NORMED, "pass"),
+    (LONG_ROWS, NORMED, "english = F.normalize(english, dim=1)"),
+    ("For each *fake* word the nearest English one is looked up. Rows of the product are English words: argmax(dim=1).",
+     "argmax(dim=1)", "argmax(dim=0)"),
+    ("This is the furthest word: the largest cosine is the nearest.", "argmax(dim=1)", "argmin(dim=1)"),
+    ("Columns are scaled, not words. A word is a row: F.normalize(x, dim=1).",
+     NORMED, NORMED.replace("dim=1", "dim=0")),
+    ("This is the nearest by distance, for which the length counts. Asked for is the largest cosine.",
+     NORMED, "pass", "(english @ fake.T).argmax(dim=1)", "torch.cdist(english, fake).argmin(dim=1)"),
+    ("These are the cosines. Asked for is which row has the largest: argmax(dim=1).",
+     "(english @ fake.T).argmax(dim=1)", "(english @ fake.T).amax(dim=1)"),
+))
+
+
 LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,
-             LORA_LINEAR)
+             LORA_LINEAR, INTO_FAKE, NEAREST_WORDS)
