@@ -2,8 +2,7 @@
 
 ``python experiments/painting.py`` trains a small GAN on handwritten digits as ``08_painting_with_attention`` does, for
 longer: once with self-attention (Zhang et al. 2019), once with a 3 x 3 convolution of as many weights in its place. It
-writes ``painting.json``: what a judge of real digits says of five times 360 samples, and of real digits beside other
-real ones. A sample is a string, a letter (0 to f) for each of its 64 pixels.
+writes ``painting.json``: what a judge says of five times 360 samples, and of the real digits that the GAN learned from. A sample is a string, a letter (0 to f) for each of its 64 pixels.
 """
 
 import argparse
@@ -164,13 +163,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure and store after each training."""
     parser = argparse.ArgumentParser(description="Does a generator paint better with self-attention?")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 to 4)")
-    parser.add_argument("--steps", type=int, default=800, help="updates of each network (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=600, help="updates of each network (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
     options = parser.parse_args(arguments)
     command = f"python experiments/painting.py --seeds {' '.join(map(str, options.seeds))} --steps {options.steps}"
     setup()
-    data, real = vision.digits()
-    judge = learn_to_judge(data, seed=0)
+    data, others = vision.digits(n_test=900)
+    judged, real = (Labelled(*(part[rows] for part in others)) for rows in (slice(540), slice(540, None)))
+    judge = learn_to_judge(judged, seed=0)
     rows = [torch.randperm(len(data.images))[:len(real.images)] for _ in range(DRAWS)]
     results = {"judge on real digits": score(judge, [real], real)["read as asked"],
                "floor": score(judge, [Labelled(data.images[few], data.labels[few]) for few in rows], real)}
