@@ -1,8 +1,9 @@
 """Lesson 08: does a generator paint better when its pixels attend to each other?
 
-``python experiments/painting.py`` trains a small GAN on handwritten digits as ``08_painting_with_attention`` does, for
-longer: once with self-attention (Zhang et al. 2019), once with a 3 x 3 convolution of as many weights in its place. It
-writes ``painting.json``: what a judge says of five times 360 samples, and of the real digits that the GAN learned from. A sample is a string, a letter (0 to f) for each of its 64 pixels.
+``python experiments/painting.py`` trains the small GAN of ``08_painting_with_attention`` for twice as many steps: with
+self-attention (Zhang et al. 2019), and with a 3 x 3 convolution of as many weights in its place. It writes
+``painting.json``: what a judge says of five times 360 paintings, and of the real digits that the GAN learned from. A
+painting is a string, a letter (0 to f) for each of its 64 pixels.
 """
 
 import argparse
@@ -121,7 +122,8 @@ def learn_to_judge(data: Labelled, seed: int) -> nn.Sequential:
 
 def frechet(a: Tensor, b: Tensor) -> float:
     """The Fréchet distance of two sets of features ``(n, d)``, taken as normal (Heusel et al. 2017, eq. 6)."""
-    cov_a, cov_b = (features.T.double().cov() for features in (a, b))
+    a, b = a.double(), b.double()
+    cov_a, cov_b = a.T.cov(), b.T.cov()
     roots = torch.linalg.eigvals(cov_a @ cov_b).real.clamp(min=0).sqrt().sum()
     return ((a.mean(0) - b.mean(0)).square().sum() + cov_a.trace() + cov_b.trace() - 2 * roots).item()
 
