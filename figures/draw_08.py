@@ -34,9 +34,10 @@ ALT = {
         "by one linear map, and a vector for its place is added. A class token stands in front. Two encoder layers of "
         "lesson 04 read the 17 vectors; the class token's last state gives the class, three.",
     "08_gan":
-        "A GAN. Noise and the word three go into the generator, which paints a picture of 8 by 8 pixels. The "
-        "discriminator is given this picture and real pictures of a three, and gives each a score. It learns to score "
-        "real pictures above 1 and painted ones below -1. The generator learns from its score: to be scored higher.",
+        "A GAN: two networks that play against each other. Noise and the word three go into the generator, which "
+        "paints a picture of 8 by 8 pixels. The discriminator is given this picture and real pictures of a three, and "
+        "gives each a score. It learns to score real pictures above 1 and painted ones below -1. The generator learns "
+        "from its score: to be scored higher.",
     "08_course":
         "The course in eight lines. " + " ".join(f"{number}: {line}" for number, line in LINES),
 }
