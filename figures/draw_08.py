@@ -1,11 +1,16 @@
 """The figures of lesson 08, beyond text. Each function returns a card, ``ALT`` says what it shows."""
 
-from style import BAND, RULE, arrow, box, card, grid, text
+from style import BAND, RULE, arrow, box, card, grid, path, text
 
 from course_utils.plotting import GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 THREE = ("01111100", "00000110", "00000110", "00111100", "00000110", "00000110", "00000110", "01111100")
 """A digit of 8 by 8 pixels."""
+
+PAINTED = ((0, 0, .3, .9, .8, .2, 0, 0), (0, 0, .2, .3, .9, .6, 0, 0), (0, 0, 0, 0, .8, .7, .1, 0),
+           (0, 0, .1, .6, .9, .3, 0, 0), (0, 0, .1, .5, .8, .9, .2, 0), (0, 0, 0, 0, .1, .9, .5, 0),
+           (0, .1, .1, .1, .3, .9, .4, 0), (0, .1, .7, .9, .8, .4, 0, 0))
+"""One as a generator would paint it."""
 
 LINES = (
     ("01", "One vector loses long sentences."),
@@ -28,6 +33,11 @@ ALT = {
         "A Vision Transformer. A digit of 8 by 8 pixels is cut into 16 patches of 2 by 2. Each patch becomes a vector "
         "by one linear map, and a vector for its place is added. A class token stands in front. Two encoder layers of "
         "lesson 04 read the 17 vectors; the class token's last state gives the class, three.",
+    "08_gan":
+        "A GAN: two networks that play against each other. Noise and the word three go into the generator, which "
+        "paints a picture of 8 by 8 pixels. The discriminator is given this picture and real pictures of a three, and "
+        "gives each a score. It learns to score real pictures above 1 and painted ones below -1. The generator learns "
+        "from its score: to be scored higher.",
     "08_course":
         "The course in eight lines. " + " ".join(f"{number}: {line}" for number, line in LINES),
 }
@@ -98,6 +108,29 @@ def patches():
     text(axes, 872, 108, "the class token's", 16, MUTED)
     text(axes, 872, 130, "last state", 16, MUTED)
     text(axes, 462, 286, "17 vectors", 17)
+    return axes
+
+
+def gan():
+    axes = card(350)
+    for y, words in ((206, "noise"), (254, "“three”")):
+        box(axes, 92, y, 120, 36, fill=BAND, edge="none", label=words, size=18)
+        arrow(axes, (156, y), (188, 230))
+    box(axes, 266, 230, 146, 84, fill=INK, label="generator", size=20, text_color=PAPER, weight="bold")
+    arrow(axes, (343, 230), (382, 230))
+    grid(axes, 392, 180, PAINTED, INK, (12, 12), 1.4)
+    text(axes, 440, 296, "painted", 18)
+    digit(axes, 392, 40, 12)
+    text(axes, 440, 22, "real", 18)
+    arrow(axes, (496, 88), (556, 130))
+    arrow(axes, (496, 228), (556, 186))
+    box(axes, 650, 158, 180, 84, fill=INK, label="discriminator", size=20, text_color=PAPER, weight="bold")
+    arrow(axes, (744, 158), (784, 158))
+    text(axes, 868, 128, "a score", 20, INK, "bold")
+    text(axes, 868, 160, "real: above 1", 18, GOOD)
+    text(axes, 868, 188, "painted: below −1", 18, MUTED)
+    path(axes, (868, 206), (868, 330), (266, 330), (266, 276), dashed=True)
+    text(axes, 680, 310, "learns to paint what scores higher", 18)
     return axes
 
 

@@ -188,6 +188,70 @@ def re_data(log_p_answer, log_p_region, baseline):
     return torch.stack([-log_p_answer, (baseline - log_p_answer.data) * log_p_region]).sum(0)
 
 
+# --- hinge ---------------------------------------------------------------------------------------------------
+
+@wrong("hinge", "Nothing is cut at 0")
+def hi_wasserstein(real_scores, fake_scores):
+    return 2 - real_scores.mean() + fake_scores.mean()
+
+
+@wrong("hinge", "The two means are averaged")
+def hi_together(real_scores, fake_scores):
+    return F.relu(1 - torch.cat([real_scores, -fake_scores])).mean()
+
+
+@wrong("hinge", "")
+def hi_entropy(real_scores, fake_scores):
+    return F.softplus(-real_scores).mean() + F.softplus(fake_scores).mean()
+
+
+@right("hinge")
+def hi_relu(real_scores, fake_scores):
+    return (F.relu(1 - real_scores) + F.relu(1 + fake_scores)).mean()
+
+
+@right("hinge")
+def hi_minimum(real_scores, fake_scores):
+    zero = torch.zeros(())
+    return -torch.minimum(zero, real_scores - 1).mean() - torch.minimum(zero, -fake_scores - 1).mean()
+
+
+# --- attend_pixels -------------------------------------------------------------------------------------------
+
+@wrong("attend_pixels", "divided by √d")
+def ap_scaled(queries, keys, values):
+    q, k, v = (part.flatten(2).transpose(1, 2).contiguous() for part in (queries, keys, values))
+    weights = (q @ k.mT / q.size(-1) ** 0.5).softmax(-1)
+    return (weights @ v).mT.reshape(values.shape), weights
+
+
+@wrong("attend_pixels", "Move the channels back")
+def ap_mixed(queries, keys, values):
+    q, k, v = (part.flatten(2).mT for part in (queries, keys, values))
+    weights = (q @ k.mT).softmax(-1)
+    return (weights @ v).view_as(values), weights
+
+
+@wrong("attend_pixels", "over the queries")
+def ap_columns(queries, keys, values):
+    scores = torch.einsum("bdhw,bdyx->bhwyx", queries, keys).flatten(3).flatten(1, 2)
+    weights = scores.softmax(1)
+    return (values.flatten(2) @ weights.mT).view_as(values), weights
+
+
+@right("attend_pixels")
+def ap_columns_of_values(queries, keys, values):
+    weights = (queries.flatten(2).mT @ keys.flatten(2)).softmax(-1)
+    return (values.flatten(2) @ weights.mT).view_as(values), weights
+
+
+@right("attend_pixels")
+def ap_einsum(queries, keys, values):
+    B, C, H, W = values.shape
+    weights = torch.einsum("bdn,bdm->bnm", queries.reshape(B, -1, H * W), keys.reshape(B, -1, H * W)).softmax(2)
+    return torch.einsum("bnm,bcm->bcn", weights, values.reshape(B, C, H * W)).reshape(B, C, H, W), weights
+
+
 # --- the solutions, beside what they stand for ------------------------------------------------------------------
 
 def test_rollout_of_layers_that_do_not_look_elsewhere_is_the_identity():
@@ -198,6 +262,20 @@ def test_rollout_of_layers_that_do_not_look_elsewhere_is_the_identity():
 def test_what_the_class_token_has_seen_sums_to_one():
     seen = EXERCISES["rollout"].solution(torch.randn(3, 2, 5, 5).softmax(-1))
     torch.testing.assert_close(seen.sum(dim=-1), torch.ones(5))
+
+
+def test_a_painter_whose_pixels_ask_nothing_sees_the_mean():
+    values = torch.randn(2, 3, 4, 5)
+    seen, weights = EXERCISES["attend_pixels"].solution(torch.zeros(2, 1, 4, 5), torch.randn(2, 1, 4, 5), values)
+    torch.testing.assert_close(seen, values.mean(dim=(2, 3), keepdim=True).expand_as(values))
+    assert (weights == 1 / 20).all()
+
+
+def test_the_hinge_leaves_alone_what_is_beyond_its_margin():
+    real, fake = torch.tensor([3.0, 0.5], requires_grad=True), torch.tensor([-1.5, 0.0], requires_grad=True)
+    loss = EXERCISES["hinge"].solution(real, fake)
+    loss.backward()
+    assert (loss.item(), real.grad.tolist(), fake.grad.tolist()) == (0.75, [0.0, -0.5], [0.0, 0.5])
 
 
 def test_an_adversary_that_moves_everything_and_changes_nothing_has_loss_minus_one():
@@ -218,6 +296,10 @@ def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
     ("regions", "with a single picture", ("transpose(1, 2)", "transpose(1, 2).squeeze()")),
     ("patches", "when a patch is one pixel", ("size * size)", "max(size * size, 4))")),
     ("rollout", "with a single layer", ("in weights.mean(dim=1)", "in weights.mean(dim=1).squeeze()")),
+    ("attend_pixels", "with a single picture", ("reshape(values.shape)", "reshape(values.shape).squeeze(0)")),
+    ("hinge", "when all pictures are beyond the margin",
+     ("(1 - real_scores).clamp(min=0)",
+      "torch.where(real_scores > 5, real_scores, (1 - real_scores).clamp(min=0))")),
     ("auc", "when scores are equal", ("(difference == 0)", "(difference == 1)")),
     ("reinforce", "without a baseline", ("- baseline", "- (baseline or -0.5)")),
     ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),

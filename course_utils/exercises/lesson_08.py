@@ -221,4 +221,86 @@ REINFORCE = Exercise(reinforce, {"loss": "B"}, {
 ))
 
 
-LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC, REINFORCE)
+# --- hinge ---------------------------------------------------------------------------------------------------
+
+def hinge(real_scores, fake_scores):
+    """A discriminator's scores ``(B,)`` of real and of painted pictures to its loss (Zhang et al. 2019, eq. 4)."""
+    return (1 - real_scores).clamp(min=0).mean() + (1 + fake_scores).clamp(min=0).mean()
+
+
+def _judged(far=1.0):
+    def make(rng):
+        B = sizes(rng, 1)[0]
+        return far + randn(rng, B), -far + randn(rng, B)
+    return make
+
+
+HINGE = Exercise(hinge, {"loss": ""}, {
+    "on ordinary inputs": _judged(),
+    "when all pictures are beyond the margin": _judged(9.0),
+}, (
+    ("Nothing is cut at 0: a picture that is far on its right side would be pushed further. clamp(min=0) leaves it "
+     "alone.", "(1 - real_scores).clamp(min=0)", "(1 - real_scores)", "(1 + fake_scores).clamp(min=0)",
+     "(1 + fake_scores)"),
+    ("Real and painted are swapped: a real picture is to score above 1, a painted one below -1.", "1 - real_scores",
+     "1 + real_scores", "1 + fake_scores", "1 - fake_scores"),
+    ("The painted pictures' sign is wrong: they are to score below -1.", "1 + fake_scores", "1 - fake_scores"),
+    ("The real pictures' sign is wrong: they are to score above 1.", "1 - real_scores", "1 + real_scores"),
+    ("The margin is missing: a score just above 0 is not enough, it is to reach 1.", "1 - real_scores", "-real_scores",
+     "1 + fake_scores", "fake_scores"),
+    ("The mean is taken before the cut: each picture has its own margin.", "(1 - real_scores).clamp(min=0).mean()",
+     "(1 - real_scores).mean().clamp(min=0)", "(1 + fake_scores).clamp(min=0).mean()",
+     "(1 + fake_scores).mean().clamp(min=0)"),
+    ("The painted pictures are left out.", " + (1 + fake_scores).clamp(min=0).mean()", ""),
+    ("The real pictures are left out.", "(1 - real_scores).clamp(min=0).mean() + ", ""),
+    ("The losses are summed over the pictures. Take the mean of each kind.", "(1 - real_scores).clamp(min=0).mean()",
+     "(1 - real_scores).clamp(min=0).sum()", "(1 + fake_scores).clamp(min=0).mean()",
+     "(1 + fake_scores).clamp(min=0).sum()"),
+    ("The two means are averaged. Add them.", "clamp(min=0).mean() + (1 + fake_scores).clamp(min=0).mean()",
+     "clamp(min=0).mean() / 2 + (1 + fake_scores).clamp(min=0).mean() / 2"),
+    ("The whole loss has the wrong sign: it is made small.", "return (1", "return -(1", "+ (1 + fake", "- (1 + fake"),
+    ("It is cut from above: clamp(min=0) keeps what is above 0.", "(1 - real_scores).clamp(min=0)",
+     "(1 - real_scores).clamp(max=0)", "(1 + fake_scores).clamp(min=0)", "(1 + fake_scores).clamp(max=0)"),
+))
+
+
+# --- attend_pixels -------------------------------------------------------------------------------------------
+
+def attend_pixels(queries, keys, values):
+    """Queries and keys ``(B, d, H, W)``, values ``(B, C, H, W)`` to what each pixel saw ``(B, C, H, W)``, and weights
+    ``(B, H * W, H * W)`` (Zhang et al. 2019, eq. 1 and 2)."""
+    q, k, v = (part.flatten(2).transpose(1, 2) for part in (queries, keys, values))      # (B, H * W, …)
+    weights = (q @ k.transpose(1, 2)).softmax(dim=-1)
+    return (weights @ v).transpose(1, 2).reshape(values.shape), weights
+
+
+def _maps(rng, B=None, d=None):
+    b, n, C, H, W = sizes(rng, 5)
+    shape = B or b, d or n, H, W
+    return randn(rng, *shape), randn(rng, *shape), randn(rng, shape[0], C, H, W)
+
+
+ATTEND_PIXELS = Exercise(attend_pixels, {"seen": "B, C, H, W", "weights": "B, H * W, H * W"}, {
+    "on ordinary inputs": _maps,
+    "with a single picture (B = 1)": lambda rng: _maps(rng, B=1),
+    "with one number per query (d = 1)": lambda rng: _maps(rng, d=1),
+}, (
+    ("The shape is right, but the result is mixed up: pixels stand before channels. Move the channels back before the "
+     "reshape.", "(weights @ v).transpose(1, 2)", "(weights @ v)"),
+    ("Queries, keys and values are mixed up: a reshape alone cuts across the channels. Flatten, then transpose.",
+     "part.flatten(2).transpose(1, 2)", "part.reshape(len(part), -1, part.size(1))"),
+    ("The softmax runs over the queries. Each pixel's weights over the keys, the last axis, sum to 1.",
+     "softmax(dim=-1)", "softmax(dim=1)"),
+    ("Queries and keys are swapped: rows ask, columns are looked at.", "q @ k.transpose(1, 2)",
+     "k @ q.transpose(1, 2)"),
+    ("The weights are transposed when they meet the values: row i says what pixel i looks at.", "(weights @ v)",
+     "(weights.transpose(1, 2) @ v)"),
+    ("There is no softmax: scores are no weights.", ".softmax(dim=-1)", ""),
+    ("The scores are divided by √d. Lesson 03 does so; the formula above does not.", "q @ k.transpose(1, 2)",
+     "q @ k.transpose(1, 2) / q.size(-1) ** 0.5"),
+    ("The values are returned as they came: mix them with the weights.", "(weights @ v).transpose(1, 2)",
+     "v.transpose(1, 2)"),
+), timed=lambda rng: (randn(rng, 64, 4, 8, 8), randn(rng, 64, 4, 8, 8), randn(rng, 64, 32, 8, 8)))
+
+
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC, REINFORCE, HINGE, ATTEND_PIXELS)
