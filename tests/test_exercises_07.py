@@ -290,7 +290,7 @@ def an_not_c(table, asked, exclude):
     return scores.argmax(1)
 
 
-@wrong("analogy", "over the words, dim=1")
+@wrong("analogy", "expected (n)")
 def an_over_questions(table, asked, exclude):
     a, b, c = table[asked].unbind(1)
     return ((b - a + c) @ table.T).argmax(0)

@@ -321,9 +321,9 @@ def analogy(table, asked, exclude):
 def _questions(exclude=True, n=None):
     def make(rng):
         many, d = sizes(rng, 2)
-        table = F.normalize(randn(rng, 40, d + 6), dim=-1)
-        asked = torch.stack([torch.randperm(40, generator=rng)[:3] for _ in range(n or many)])
-        return table, asked, exclude
+        table = F.normalize(randn(rng, 40, d + 9), dim=-1)
+        asked = torch.stack([torch.randperm(40, generator=rng)[:3] for _ in range(n or many + 3)])
+        return table, asked, exclude                                       # 40, 11 to 16, 5 to 10 and 3: all differ
     return make
 
 
@@ -363,8 +363,8 @@ def bilm_loss(ahead, back, ids):
 def _logits(B=None):
     def make(rng):
         b, T, V = sizes(rng, 3)
-        B_, V = B or b, V + 4
-        return randn(rng, B_, T, V), randn(rng, B_, T, V), torch.randint(V, (B_, T), generator=rng)
+        shape = B or b, T, V + 6
+        return randn(rng, *shape), randn(rng, *shape), torch.randint(V + 6, shape[:2], generator=rng)
     return make
 
 
