@@ -262,6 +262,91 @@ def fa_loop(ids, table, up):
     return torch.stack([table.index_select(0, row) @ up for row in ids])
 
 
+# --- analogy -------------------------------------------------------------------------------------------------
+
+@wrong("analogy", "none of a, b and c may be the answer")
+def an_all_words(table, asked, exclude):
+    a, b, c = asked.T
+    return F.cosine_similarity((table[b] - table[a] + table[c]).unsqueeze(1), table, dim=-1).argmax(-1)
+
+
+@wrong("analogy", "wrong sign")
+def an_backwards(table, asked, exclude):
+    answers = []
+    for a, b, c in asked.tolist():
+        scores = table @ (table[a] - table[b] + table[c])
+        if exclude:
+            scores[[a, b, c]] = -10.0
+        answers.append(scores.argmax())
+    return torch.stack(answers)
+
+
+@wrong("analogy", "Only c is excluded")
+def an_not_c(table, asked, exclude):
+    wanted = table[asked[:, 1]] - table[asked[:, 0]] + table[asked[:, 2]]
+    scores = wanted @ table.T
+    if exclude:
+        scores[torch.arange(len(asked)), asked[:, 2]] = -10.0
+    return scores.argmax(1)
+
+
+@wrong("analogy", "expected (n)")
+def an_over_questions(table, asked, exclude):
+    a, b, c = table[asked].unbind(1)
+    return ((b - a + c) @ table.T).argmax(0)
+
+
+@right("analogy")
+def an_distances(table, asked, exclude):
+    signs = torch.tensor([-1.0, 1.0, 1.0]).view(3, 1)
+    apart = torch.cdist((signs * table[asked]).sum(1), table)
+    if exclude:
+        for row, words in zip(apart, asked, strict=True):
+            row[words] = torch.inf
+    return apart.argmin(-1)
+
+
+@right("analogy")
+def an_loop(table, asked, exclude):
+    answers = []
+    for a, b, c in asked.tolist():
+        order = (table @ (table[b] - table[a] + table[c])).argsort(descending=True).tolist()
+        answers.append(next(i for i in order if not exclude or i not in (a, b, c)))
+    return torch.tensor(answers)
+
+
+# --- bilm_loss -----------------------------------------------------------------------------------------------
+
+@wrong("bilm_loss", "That is copying")
+def bl_copies(ahead, back, ids):
+    return (F.cross_entropy(ahead.mT, ids) + F.cross_entropy(back.mT, ids)) / 2
+
+
+@wrong("bilm_loss", "Both readers guess the following word")
+def bl_same_shift(ahead, back, ids):
+    guesses, wanted = torch.cat([ahead[:, :-1], back[:, :-1]]), torch.cat([ids[:, 1:]] * 2)
+    return F.cross_entropy(guesses.flatten(0, 1), wanted.flatten())
+
+
+@wrong("bilm_loss", "Take their mean")
+def bl_sum(ahead, back, ids):
+    return F.cross_entropy(ahead[:, :-1].mT, ids[:, 1:]) + F.cross_entropy(back[:, 1:].mT, ids[:, :-1])
+
+
+@right("bilm_loss")
+def bl_one_call(ahead, back, ids):
+    guesses, wanted = torch.cat([ahead[:, :-1], back[:, 1:]]), torch.cat([ids[:, 1:], ids[:, :-1]])
+    return F.cross_entropy(guesses.flatten(0, 1), wanted.flatten())
+
+
+@right("bilm_loss")
+def bl_gathered(ahead, back, ids):
+    ahead, back = (x.log_softmax(-1) for x in (ahead, back))
+    right = ahead[:, :-1].gather(2, ids[:, 1:, None]).mean()
+    left = back[:, 1:].gather(2, ids[:, :-1, None]).mean()
+    return -(right + left) / 2
+
+
 # --- the solutions, beside what they stand for ------------------------------------------------------------------
 
 def test_solutions_are_the_parts_of_a_gpt():
@@ -298,7 +383,18 @@ def test_corrupt_as_in_the_papers_figure():
     assert " ".join(target) == "<X> for inviting <Y> last <Z>"
 
 
+def test_an_analogy_by_hand():
+    table = F.normalize(torch.tensor([[1.0, 0.0], [1.0, 0.2], [0.0, 1.0], [-0.1, 1.0]]), dim=-1)
+    asked = torch.tensor([[0, 1, 2]])                                           # a small step from 2: to 2 itself
+    solution = EXERCISES["analogy"].solution
+    assert solution(table, asked, False).item() == 2
+    assert solution(table, asked, True).item() == 3
+
+
 @pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("analogy", "when the inputs may be answers", ("if exclude:", "if True:")),
+    ("analogy", "with a single question", (".argmax(dim=1)", ".squeeze().argmax(dim=-1)")),
+    ("bilm_loss", "with one sentence", ("(following + previous) / 2", "(following + previous) / min(2, len(ids))")),
     ("corrupt", "with a single span", ("sentinels[len(spans)]", "sentinels[2]")),
     ("corrupt", "when a span begins the sentence", ("words[end:start]", "words[end:start or 1]")),
     ("corrupt", "when a span ends the sentence", ("words[end:],", "(words[end:] or words[-1:]),")),

@@ -304,4 +304,99 @@ FACTORISED = Exercise(factorised, {"x": "B, T, d"}, {
 ), timed=lambda rng: (torch.randint(30_000, (8, 32), generator=rng), randn(rng, 30_000, 128), randn(rng, 128, 256)))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED)
+# --- analogy -------------------------------------------------------------------------------------------------
+
+def analogy(table, asked, exclude):
+    """Rows ``(V, d)`` of length 1, ids a, b, c ``(n, 3)`` to ids ``(n,)``: nearest to b - a + c, by cosine.
+
+    With ``exclude`` each question's own three words are no answers (Mikolov et al. 2013, section 4).
+    """
+    a, b, c = table[asked].unbind(dim=1)                                # (n, d) each
+    scores = (b - a + c) @ table.T                                      # (n, V)
+    if exclude:
+        scores = scores.scatter(1, asked, float("-inf"))
+    return scores.argmax(dim=1)
+
+
+def _questions(exclude=True, n=None):
+    def make(rng):
+        many, d = sizes(rng, 2)
+        table = F.normalize(randn(rng, 40, d + 9), dim=-1)
+        asked = torch.stack([torch.randperm(40, generator=rng)[:3] for _ in range(n or many + 3)])
+        return table, asked, exclude                                       # 40, 11 to 16, 5 to 10 and 3: all differ
+    return make
+
+
+ANALOGY = Exercise(analogy, {"answers": "n"}, {
+    "on ordinary inputs": _questions(),
+    "when the inputs may be answers (exclude=False)": _questions(exclude=False),
+    "with a single question (n = 1)": _questions(n=1),
+}, (
+    ("The difference has the wrong sign: the step from a to b is b - a.", "b - a + c", "a - b + c"),
+    ("c is subtracted, too. The step from a to b is made from c: b - a + c.", "b - a + c", "b - a - c"),
+    ("a and c have changed places: b - a + c.", "b - a + c", "b - c + a"),
+    ("All three are added. The step from a to b is a difference: b - a + c.", "b - a + c", "b + a + c"),
+    ("exclude is not used: with exclude=True none of a, b and c may be the answer.", "if exclude:", "if False:"),
+    ("The inputs are excluded whatever is asked for. With exclude=False they may be answers.", "if exclude:",
+     "if True:"),
+    ("Only c is excluded. With exclude=True a and b are no answers either.", "(1, asked,", "(1, asked[:, 2:],"),
+    ("Only a and b are excluded. With exclude=True c is no answer either.", "(1, asked,", "(1, asked[:, :2],"),
+    ("The words of all questions are excluded. Each row of the scores excludes its own three.",
+     "scatter(1, asked, ", "index_fill(1, asked.flatten(), "),
+    ("This is the farthest word: take the largest cosine.", ".argmax(", ".argmin("),
+    ("The largest is taken over the questions. Take it over the words, dim=1.", "argmax(dim=1)", "argmax(dim=0)"),
+), timed=lambda rng: (F.normalize(randn(rng, 5000, 64), dim=-1), torch.randint(5000, (200, 3), generator=rng), True))
+
+
+# --- bilm_loss -----------------------------------------------------------------------------------------------
+
+def bilm_loss(ahead, back, ids):
+    """Logits ``(B, T, V)`` of both readers at each word, ids ``(B, T)`` to the mean loss (Peters et al. 2018, 3.1).
+
+    At t one reader has read words 0 to t, the other T - 1 to t.
+    """
+    following = F.cross_entropy(ahead[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+    previous = F.cross_entropy(back[:, 1:].flatten(0, 1), ids[:, :-1].flatten())
+    return (following + previous) / 2
+
+
+def _logits(B=None):
+    def make(rng):
+        b, T, V = sizes(rng, 3)
+        shape = B or b, T, V + 6
+        return randn(rng, *shape), randn(rng, *shape), torch.randint(V + 6, shape[:2], generator=rng)
+    return make
+
+
+AHEAD = "ahead[:, t] has read the words 0 to t. It guesses word t + 1: ahead[:, :-1] with ids[:, 1:]."
+BACK = "back[:, t] has read the words T - 1 to t. It guesses word t - 1: back[:, 1:] with ids[:, :-1]."
+
+BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
+    "on ordinary inputs": _logits(),
+    "with one sentence (B = 1)": _logits(1),
+}, (
+    ("Both readers guess the word that they have just read. That is copying; guess the neighbour.",
+     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead.flatten(0, 1), ids",
+     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back.flatten(0, 1), ids"),
+    (f"The first reader guesses the word it has just read. {AHEAD}",
+     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead.flatten(0, 1), ids"),
+    (f"The second reader guesses the word it has just read. {BACK}",
+     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back.flatten(0, 1), ids"),
+    (f"Both readers guess the following word. {BACK}", "back[:, 1:].flatten(0, 1), ids[:, :-1]",
+     "back[:, :-1].flatten(0, 1), ids[:, 1:]"),
+    (f"Both readers guess the previous word. {AHEAD}", "ahead[:, :-1].flatten(0, 1), ids[:, 1:]",
+     "ahead[:, 1:].flatten(0, 1), ids[:, :-1]"),
+    (f"Each reader guesses a word that it has read. {AHEAD} {BACK}",
+     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead[:, 1:].flatten(0, 1), ids[:, :-1]",
+     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back[:, :-1].flatten(0, 1), ids[:, 1:]"),
+    ("Only the first reader counts: take the mean of both losses.", "(following + previous) / 2", "following"),
+    ("Only the second reader counts: take the mean of both losses.", "(following + previous) / 2", "previous"),
+    ("The two losses are added. Take their mean: nats per guess.", " / 2", ""),
+    ("The losses are summed over the words. Take the mean, as cross_entropy does.",
+     "ids[:, 1:].flatten()", "ids[:, 1:].flatten(), reduction='sum'",
+     "ids[:, :-1].flatten()", "ids[:, :-1].flatten(), reduction='sum'"),
+), timed=lambda rng: (randn(rng, 64, 10, 370), randn(rng, 64, 10, 370), torch.randint(370, (64, 10), generator=rng)))
+
+
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED, ANALOGY,
+             BILM_LOSS)
