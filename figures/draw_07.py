@@ -17,9 +17,14 @@ ALT = {
         "A GPT's layer, drawn once, with the four parts that changed since 2018 numbered. The residual path runs from "
         "bottom to top. Beside it, norm, causal self-attention, norm, feed-forward network; the cross-attention of "
         "lesson 04 is left out. 1, both norms: LayerNorm became RMSNorm, without mean and bias. 2, the feed-forward "
-        "network: two maps and a GELU became SwiGLU, three maps and a gate. 3, positions: from vectors added at the "
-        "bottom to rotated queries and keys. 4, keys and values: from one pair of heads per query head to one pair "
-        "for three query heads.",
+        "network: two linear layers and a GELU became SwiGLU, three linear layers, one of them a gate. 3, positions: "
+        "from vectors added at the bottom to rotated queries and keys. 4, keys and values: from one pair of heads per "
+        "query head to one pair for three query heads.",
+    "07_induction":
+        "How two layers look up what came next, and why one cannot. The text is A B, other tokens, A. Left, two "
+        "layers: in layer 0 the place of B looks one back and keeps what it finds, B after A. In layer 1 the last "
+        "A asks who stands after A; the key of B's place, after A, matches, and its value, B, is the answer. "
+        "Right, one layer: the key of B's place knows only B. The question A finds the first A, whose value is A.",
 }
 
 
@@ -28,33 +33,33 @@ def no_gradient():
     for left, name, note in ((10, "Fine-tuning", "lesson 05"), (485, "Examples in the prompt", "this lesson")):
         box(axes, left + 232.5, 215, 465, 410, fill=BAND, edge="none", corner=10)
         text(axes, left + 20, 34, name, 20, INK, "bold", "left")
-        text(axes, left + 446, 34, note, 15, MUTED, align="right")
+        text(axes, left + 446, 34, note, 18, MUTED, align="right")
     for row, (asked, answer) in enumerate(EXAMPLES):
         y = 112 + 62 * row
-        box(axes, 78, y, 92, 40, fill=PAPER, edge=RULE, label=asked, size=18)
-        box(axes, 408, y, 92, 40, fill=PAPER, edge=GOOD, label=answer, size=18)
-    box(axes, 243, 174, 150, 170, fill=INK, label="network", size=19, text_color=PAPER)
+        box(axes, 78, y, 92, 40, fill=PAPER, edge=RULE, label=asked, size=21)
+        box(axes, 408, y, 92, 40, fill=PAPER, edge=GOOD, label=answer, size=21)
+    box(axes, 243, 174, 150, 170, fill=INK, label="network", size=21, text_color=PAPER)
     arrow(axes, (128, 174), (164, 174))
     arrow(axes, (320, 174), (358, 174))
-    text(axes, 78, 76, "text", 15, MUTED)
-    text(axes, 408, 76, "label", 15, MUTED)
+    text(axes, 78, 76, "text", 18, MUTED)
+    text(axes, 408, 76, "label", 18, MUTED)
     dashes(axes, (408, 262), (408, 322), (243, 322), (243, 264), color=BAD, line=2.6)
-    text(axes, 326, 344, "loss, gradient", 17, BAD, "bold")
-    text(axes, 243, 388, "The weights change, for each task anew.", 17)
+    text(axes, 326, 344, "loss, gradient", 19, BAD, "bold")
+    text(axes, 243, 388, "The weights change, for each task.", 20)
 
     for row, (asked, answer) in enumerate((*EXAMPLES, (ASKED, ""))):
         y = 112 + 44 * row
-        text(axes, 582, y, asked, 18, align="right")
-        text(axes, 606, y, "→", 18, MUTED)
-        text(axes, 630, y, answer, 18, GOOD, "bold", "left")
+        text(axes, 580, y, asked, 20, align="right")
+        text(axes, 600, y, "→", 20, MUTED)
+        text(axes, 618, y, answer, 20, GOOD, "bold", "left")
     box(axes, 604, 178, 176, 196, fill="none", edge=RULE)
-    text(axes, 604, 62, "one text", 15, MUTED)
-    box(axes, 778, 178, 118, 170, fill=INK, label="network", size=19, text_color=PAPER)
+    text(axes, 604, 62, "one text", 18, MUTED)
+    box(axes, 778, 178, 118, 170, fill=INK, label="network", size=21, text_color=PAPER)
     arrow(axes, (692, 178), (714, 178))
     arrow(axes, (837, 178), (862, 178))
-    box(axes, 903, 178, 76, 44, fill=PAPER, edge=GOOD, label=ANSWER, size=19, weight="bold")
-    text(axes, 718, 322, "no loss, no gradient", 17, GOOD, "bold")
-    text(axes, 718, 388, "The weights stay. Only the text says what is asked.", 17)
+    box(axes, 903, 178, 76, 44, fill=PAPER, edge=GOOD, label=ANSWER, size=21, weight="bold")
+    text(axes, 718, 322, "no loss, no gradient", 19, GOOD, "bold")
+    text(axes, 718, 388, "The weights stay. The text says what is asked.", 19)
     return axes
 
 
@@ -88,9 +93,9 @@ def layer():
     text(axes, 640, 44, "2018", 18, MUTED, "bold")
     text(axes, 838, 44, "today", 18, INK, "bold")
     rows = (("1", "norm", "LayerNorm", "RMSNorm", "no mean, no bias"),
-            ("2", "feed-forward", "two maps, GELU", "SwiGLU", "a gate: three maps"),
+            ("2", "feed-forward", "GELU", "SwiGLU", "a gate: a third layer"),
             ("3", "position", "a vector, added", "rotated q and k", "lesson 03"),
-            ("4", "keys, values", "one per query head", "one for three", "lesson 06"))
+            ("4", "keys, values", "one per query head", "one per three", "lesson 06"))
     for row, (number, what, before, after, why) in enumerate(rows):
         y = 104 + 98 * row
         box(axes, 710, y, 480, 92, fill=PAPER, edge=RULE)
@@ -100,4 +105,44 @@ def layer():
         text(axes, 838, y - 8, after, 18, INK, "bold")
         text(axes, 838, y + 20, why, 15, MUTED)
         arrow(axes, (735, y + 12), (757, y + 2), MUTED)
+    return axes
+
+
+def induction():
+    axes = card(430)
+    for left, width, name in ((10, 590, "Two layers"), (612, 338, "One layer")):
+        box(axes, left + width / 2, 215, width, 410, fill=BAND, edge="none", corner=10)
+        text(axes, left + 20, 36, name, 20, INK, "bold", "left")
+    at, bottom, middle, top = (84, 232, 396, 520), 374, 244, 96
+
+    for x, token in zip(at, "AB…A", strict=True):
+        box(axes, x, bottom, 84, 44, fill=PAPER, edge=RULE, label=token, size=22, weight="bold")
+        arrow(axes, (x, bottom - 23), (x, middle + 35), RULE)
+    for x, token, after in zip(at, "AB…A", ("", "after A", "", "after …"), strict=True):
+        found = after == "after A"
+        box(axes, x, middle, 110, 66, fill=PAPER, edge=KEY if found else RULE, line=2.8 if found else 1.8)
+        text(axes, x, middle - (13 if after else 0), token, 22, INK, "bold")
+        text(axes, x, middle + 16, after, 18, KEY if found else MUTED, "bold" if found else "normal")
+    path(axes, (106, bottom - 24), (189, middle + 36), color=VALUE, line=3)
+    text(axes, 246, 302, "layer 0:", 17, VALUE, "bold", "left")
+    text(axes, 246, 326, "look one back", 17, VALUE, "bold", "left")
+
+    path(axes, (500, middle - 34), (500, 182), (214, 182), (214, middle - 35), color=QUERY, line=3)
+    text(axes, 262, 160, "layer 1: who stands after A?", 17, QUERY, "bold", "left")
+    path(axes, (250, middle - 34), (250, top), (472, top), color=VALUE, line=3)
+    text(axes, 262, top - 20, "value: B", 17, VALUE, "bold", "left")
+    box(axes, 520, top, 92, 48, fill=PAPER, edge=GOOD, label="B", size=24, weight="bold", line=2.8)
+    arrow(axes, (553, middle - 34), (553, top + 26), RULE)
+
+    at = (672, 744, 812, 888)
+    for x, token in zip(at, "AB…A", strict=True):
+        box(axes, x, bottom, 58, 44, fill=PAPER, edge=RULE, label=token, size=22, weight="bold")
+    for x, key in zip(at[:2], "AB", strict=True):
+        text(axes, x, bottom - 42, f"key: {key}", 17, KEY, "bold")
+    path(axes, (888, bottom - 23), (888, 262), (672, 262), (672, bottom - 58), color=QUERY, line=3)
+    text(axes, 780, 244, "query: A", 17, QUERY, "bold")
+    box(axes, 888, 72, 58, 48, fill=PAPER, edge=BAD, label="?", size=24, weight="bold", line=2.8)
+    text(axes, 781, 136, "A finds A, whose value is A.", 17)
+    text(axes, 781, 170, "The key of B does not say", 17)
+    text(axes, 781, 194, "that B stood after A.", 17)
     return axes

@@ -139,6 +139,35 @@ def sh_indexed(x, group):
     return x[:, torch.arange(x.size(1) * group) // group]
 
 
+# --- mispaired -----------------------------------------------------------------------------------------------
+
+@wrong("mispaired", "are the right pairs")
+def mi_unchanged(examples):
+    return [(word, answer) for word, answer in examples]
+
+
+@wrong("mispaired", "The last pair is missing")
+def mi_zip(examples):
+    return [(one[0], other[1]) for one, other in zip(examples, examples[1:], strict=False)]
+
+
+@wrong("mispaired", "of the pair before")
+def mi_before(examples):
+    return [(word, examples[i - 1][1]) for i, (word, _) in enumerate(examples)]
+
+
+@right("mispaired")
+def mi_moved(examples):
+    moved = examples[1:] + examples[:1]
+    return [(word, answer) for (word, _), (_, answer) in zip(examples, moved, strict=True)]
+
+
+@right("mispaired")
+def mi_lists(examples):
+    words, answers = zip(*examples, strict=True)
+    return list(zip(words, [*answers[1:], answers[0]], strict=True))
+
+
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 @wrong("induction_scores", "Look one further")
@@ -404,6 +433,8 @@ def test_an_analogy_by_hand():
     ("swiglu", "when the numbers are large", (
         "F.silu(x @ W_gate.T)", "(x @ W_gate.T).sigmoid() * (x @ W_gate.T).clamp(max=60)")),
     ("rotate_from", "from position 0 on", ("arange(start, start + T", "arange(start or 1, (start or 1) + T")),
+    ("mispaired", "with two pairs", ("answers[(i + 1) % len(answers)]",
+                                     "answers[(i + 1) % len(answers) if len(answers) > 2 else i]")),
     ("share_heads", "when every query has keys of its own", (
         "x.repeat_interleave(group, dim=1)", "x.repeat_interleave(max(group, 2), dim=1)")),
 ])

@@ -34,13 +34,3 @@ def drawn(task: str, draw: int, seed: int = 0, n: int = 8) -> tuple[list[tuple[s
     """A task's pairs in random order: ``n`` as examples, and the others to be asked."""
     pairs = random.Random(f"{task} {seed} {draw}").sample(TASKS[task], len(TASKS[task]))
     return pairs[:n], pairs[n:]
-
-
-def mispaired(examples: list[tuple[str, str]], draw: int, seed: int = 0) -> list[tuple[str, str]]:
-    """The same words and the same answers, in random order: no answer stands with its word."""
-    words, answers = zip(*examples, strict=True)
-    rng = random.Random(f"{words} {seed} {draw}")
-    while True:
-        shuffled = rng.sample(answers, len(answers))
-        if all(one != other for one, other in zip(answers, shuffled, strict=True)):
-            return list(zip(words, shuffled, strict=True))

@@ -152,6 +152,43 @@ SHARE_HEADS = Exercise(share_heads, {"shared": "B, n_heads, T, d_k"}, {
 ))
 
 
+# --- mispaired -----------------------------------------------------------------------------------------------
+
+def mispaired(examples):
+    """Pairs (word, answer) to the same words and answers, paired wrongly: each word with the next pair's answer."""
+    answers = [answer for _, answer in examples]
+    return [(word, answers[(i + 1) % len(answers)]) for i, (word, _) in enumerate(examples)]
+
+
+PAIRS = [("big", "small"), ("up", "down"), ("early", "late"), ("hot", "cold"), ("fast", "slow"), ("wet", "dry"),
+         ("day", "night"), ("open", "closed")]
+
+
+def _pairs_inputs(n=None):
+    def make(rng):
+        some = [PAIRS[i] for i in torch.randperm(len(PAIRS), generator=rng).tolist()]
+        return (some[:n or int(torch.randint(3, 9, (), generator=rng))],)
+    return make
+
+
+MISPAIRED = Exercise(mispaired, {"pairs": ""}, {
+    "on ordinary inputs": _pairs_inputs(),
+    "with two pairs": _pairs_inputs(2),
+}, (
+    ("Every word still has its own answer: these are the right pairs.", "answers[(i + 1) % len(answers)]",
+     "answers[i]"),
+    ("Each word has the answer of the pair before. It gets that of the next pair.", "(i + 1)", "(i - 1)"),
+    ("The last pair is missing. Its word gets the first answer, so that all words and all answers stay.",
+     "enumerate(examples)]", "enumerate(examples[:-1])]"),
+    ("The last word keeps its own answer. It gets the first one.", "(i + 1) % len(answers)",
+     "min(i + 1, len(answers) - 1)"),
+    ("Word and answer are swapped within the pairs. A pair is (word, answer).",
+     "(word, answers[(i + 1) % len(answers)])", "(answers[(i + 1) % len(answers)], word)"),
+    ("The answers come in reverse order; a middle one can keep its word. Take the next pair's.",
+     "answers[(i + 1) % len(answers)]", "answers[-1 - i]"),
+))
+
+
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 def induction_scores(weights, T):
@@ -398,5 +435,5 @@ BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
 ), timed=lambda rng: (randn(rng, 64, 10, 370), randn(rng, 64, 10, 370), torch.randint(370, (64, 10), generator=rng)))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED, ANALOGY,
-             BILM_LOSS)
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, MISPAIRED, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED,
+             ANALOGY, BILM_LOSS)
