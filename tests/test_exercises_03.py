@@ -190,6 +190,12 @@ def ic_tensor(attention, x):
     return (attention(changed)[:-1] == attention(x)[:-1]).all()
 
 
+@wrong("is_causal", "Return True only after the loop")
+def ic_returns_in_the_loop(layer, x):
+    """No further than t = 0, before which there is no output."""
+    return torch.allclose(layer(torch.cat([torch.randn_like(x[:1]), x[1:]]))[:0], layer(x)[:0], atol=1e-5)
+
+
 @right("is_causal")
 def ic_all_later_at_once(attention, x):
     for t in range(1, len(x)):

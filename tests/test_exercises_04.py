@@ -157,6 +157,13 @@ def el_always_post(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(torch.add(x, feed_forward(x)))
 
 
+@wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
+def el_no_residual(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        return feed_forward(norm_2(attention(norm_1(x))))
+    return norm_2(feed_forward(norm_1(attention(x))))
+
+
 @wrong("encoder_layer", "`k = norm_1(x)` and `m = norm_2(k + attention(k))`.")
 def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
@@ -494,6 +501,26 @@ def kp_later_and_padding_at_once(layer, x, memory, src_mask):
                                 atol=1e-5) for t in range(1, len(x)))
     padding = torch.where(src_mask[:, None], memory, 100.0)
     return causal, reads_all(*given), torch.allclose(layer(x, padding, src_mask), out, atol=1e-5)
+
+
+@right("keeps_promises")
+def kp_the_stub_filled_in(layer, x, memory, src_mask):
+    before = layer(x, memory, src_mask)
+    def moved(x, memory):
+        return (layer(x, memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
+    def changed(states, i):
+        states = states.clone()
+        states[i] = -states[i]
+        return states
+    causal = not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))
+    reads_memory = ignores_padding = True
+    for j in range(len(memory)):
+        outputs = moved(x, changed(memory, j))
+        if src_mask[j]:
+            reads_memory = reads_memory and bool(outputs.all())
+        else:
+            ignores_padding = ignores_padding and not outputs.any()
+    return causal, reads_memory, ignores_padding
 
 
 def kp_jacobian(layer, x, memory, src_mask):

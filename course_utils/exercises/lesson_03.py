@@ -184,7 +184,8 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
      "may all after it. Copy x anew for every t, or the changes pile up. (If you wrote NaN or inf into x[t]: times a "
      "weight of 0 it is NaN, leak or not. Write a number.)", BOTH, "layer(changed)[:t + 1], before[:t + 1]"),
     ("An attention without a mask is called causal. Compare the outputs of x with those of a changed copy of it, "
-     "x.clone(), for every t: with new numbers in changed[t]. (Words that only change places leave a sum as it is.)",
+     "x.clone(), for every t: with new numbers in changed[t]. Return True only after the loop: before t = 0 there is "
+     "no output. (Words that only change places leave a sum as it is.)",
      "torch.randn_like(x[t])", "x[t]"),
     ("Only neighbours are compared: x[t] with output t - 1. Compare all outputs before t: out[:t].",
      EVERY_T, "range(1, len(x))", BOTH, "layer(changed)[t - 1], before[t - 1]"),

@@ -354,12 +354,11 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
 }, (
     *_all("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
-          "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs. (If it is the "
-          "memory's two promises alone, *causal* is right, and that is all for the class.)",
+          "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
           (CAUSAL_KEPT, "True"), (READ, "True"), (IGNORED, "True")),
     *_all("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
-          "there, torch.randn_like(x[t]), or turn the sign, -x[t].",
+          "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
           ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
           ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory"),
           ("changed(x, t), memory", "x + x * (torch.arange(len(x))[:, None] == t), memory"),

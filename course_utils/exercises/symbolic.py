@@ -101,6 +101,7 @@ class Layer(Exercise):
                                       f"add. (On symbols: {type(mine).__name__}: {told})")
             elif mine != right:
                 odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.called()]
+                odd += ["nothing is added: a residual connection is x + F(x)"] * (" + " not in str(mine))
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
                                   + (f"\nWhy: {', '.join(odd)}." if odd else ""))
