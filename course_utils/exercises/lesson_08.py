@@ -165,8 +165,8 @@ def move_gaze(weights, source, target):
 def _gaze(same=False):
     def make(rng):
         B, n = sizes(rng, 2)
-        digit = (torch.arange(3 * n) // n).roll(1).expand(B, -1)        # of each region: 0, 1 or 2
-        return randn(rng, B, 3 * n).softmax(-1), digit == 0, digit == (0 if same else 2)
+        digit = (torch.arange(4 * n) // n).roll(1).expand(B, -1)        # of each region: 0 to 3
+        return randn(rng, B, 4 * n).softmax(-1), digit == 0, digit == (0 if same else 2)
     return make
 
 
