@@ -1,4 +1,4 @@
-"""Handwritten digits, scenes of them with captions, and a small CNN that sees them: what lesson 08's notebooks share.
+"""Handwritten digits, scenes of them with captions, and small networks that see them: what lesson 08's notebooks share.
 
 The digits are scikit-learn's (Alpaydin and Kaynak 1998): 1,797 pictures of 8 x 8 pixels by 13 hands, no network needed.
 """
@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from .training import fit
+from .transformer import Config, EncoderLayer
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 SIDE, GRID, DIGIT = 28, 7, 8
@@ -67,15 +68,11 @@ def scenes(n: int, pool: Labelled, seed: int) -> list[Scene]:
 
 
 def on_digit(scene: Scene, number: int) -> Tensor:
-    """Which of the 49 regions, row after row, show a part of the scene's digit of this number: boolean ``(49,)``."""
+    """Which of the 49 regions, row after row, show ink of the scene's digit of this number: boolean ``(49,)``."""
     top, left = scene.corners[number]
-    size = SIDE // GRID
-    start = size * torch.arange(GRID)                                           # a region's first pixel
-
-    def meets(corner: int) -> Tensor:
-        return (start < corner + DIGIT) & (start + size > corner)
-
-    return (meets(top).unsqueeze(1) & meets(left)).flatten()
+    own = torch.zeros_like(scene.image)
+    own[top:top + DIGIT, left:left + DIGIT] = scene.image[top:top + DIGIT, left:left + DIGIT]
+    return F.max_pool2d(own.unsqueeze(0), SIDE // GRID).flatten() > 0
 
 
 class DigitCNN(nn.Module):
@@ -125,6 +122,29 @@ def small_cnn(channels: int = 27) -> nn.Sequential:
         nn.Conv2d(c, 2 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(2 * c, 4 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(16 * c, 10))
+
+
+class ViT(nn.Module):
+    """A Vision Transformer for digits of 8 x 8, as lesson 08 builds it: 16 patches of 2 x 2, and a class token first
+    (Dosovitskiy et al. 2021, section 3.1)."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.embed, self.cls = nn.Linear(4, config.d_model), nn.Parameter(torch.zeros(config.d_model))
+        self.places = nn.Parameter(0.1 * torch.randn(17, config.d_model))
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.norm, self.output = nn.LayerNorm(config.d_model), nn.Linear(config.d_model, 10)
+
+    def forward(self, images: Tensor, need_weights: bool = False):
+        """Images ``(B, 8, 8)`` to logits ``(B, 10)``; if asked, the weights ``(B, n_layers, n_heads, 17, 17)``, too."""
+        patches = images.unfold(1, 2, 2).unfold(2, 2, 2).flatten(3).flatten(1, 2)               # (B, 16, 4)
+        x = torch.cat([self.cls.expand(len(images), 1, -1), self.embed(patches)], dim=1) + self.places
+        weights = []
+        for layer in self.layers:
+            x, of_layer = layer(x, need_weights=need_weights)
+            weights.append(of_layer)
+        logits = self.output(self.norm(x[:, 0]))
+        return (logits, torch.stack(weights, dim=1)) if need_weights else logits
 
 
 def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:

@@ -31,7 +31,7 @@ ALT = {
         "and writes a three.",
     "08_patches":
         "A Vision Transformer. A digit of 8 by 8 pixels is cut into 16 patches of 2 by 2. Each patch becomes a vector "
-        "by one linear map, and a vector for its place is added. A class token stands in front. Two encoder layers of "
+        "by one linear map, and a position embedding is added. A class token stands in front. Two encoder layers of "
         "lesson 04 read the 17 vectors; the class token's last state gives the class, three.",
     "08_gan":
         "A GAN: two networks that play against each other. Noise and the word three go into the generator, which "
@@ -87,7 +87,7 @@ def patches():
     arrow(axes, (204, 154), (240, 154))
     box(axes, 302, 154, 112, 74, fill=PAPER, edge=INK, label="", size=17)
     text(axes, 302, 142, "linear", 18)
-    text(axes, 302, 166, "+ place", 18)
+    text(axes, 302, 166, "+ position", 17)
     arrow(axes, (362, 154), (398, 154))
     for i in range(6):
         y = 64 + 36 * i

@@ -137,6 +137,37 @@ def ad_where(weights, moved, answer, new_answer, allowed):
     return torch.where(more > 0, 100 * more, 0.0) - (weights - moved).abs().sum(-1) / 2
 
 
+# --- move_gaze -----------------------------------------------------------------------------------------------
+
+@wrong("move_gaze", "still there")
+def mg_added(weights, source, target):
+    taken = weights.masked_fill(~source, 0).sum(-1, keepdim=True)
+    return weights + taken * target.float() / target.sum(-1, keepdim=True)
+
+
+@wrong("move_gaze", "Only what lay on the source moves")
+def mg_all(weights, source, target):
+    return target.float() / target.sum(-1, keepdim=True)
+
+
+@wrong("move_gaze", "Divide by the number of regions")
+def mg_each(weights, source, target):
+    taken = (weights * source).sum(-1, keepdim=True)
+    return weights.masked_fill(source, 0) + taken * target
+
+
+@right("move_gaze")
+def mg_where(weights, source, target):
+    share = (weights * source).sum(-1) / target.sum(-1)
+    return torch.where(source, 0.0, weights) + torch.where(target, share.unsqueeze(-1), 0.0)
+
+
+@right("move_gaze")
+def mg_rows(weights, source, target):
+    examples = zip(weights, source, target, strict=True)
+    return torch.stack([w * ~here + w[here].sum() * there / there.sum() for w, here, there in examples])
+
+
 # --- auc -----------------------------------------------------------------------------------------------------
 
 @wrong("auc", "turned round")
@@ -283,6 +314,12 @@ def test_an_adversary_that_moves_everything_and_changes_nothing_has_loss_minus_o
     assert loss.tolist() == [-1.0]
 
 
+def test_a_moved_gaze_still_sums_to_one():
+    weights, digit = torch.randn(2, 6).softmax(-1), torch.arange(6).expand(2, -1) // 2
+    moved = EXERCISES["move_gaze"].solution(weights, digit == 0, digit == 2)
+    torch.testing.assert_close(moved.sum(dim=-1), torch.ones(2))
+
+
 def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
     scores = torch.tensor([0.3, -0.2, 0.1], dtype=torch.float64, requires_grad=True)
     log_p, answers = scores.log_softmax(-1), torch.tensor([-0.1, -2.0, -0.5], dtype=torch.float64)
@@ -302,6 +339,8 @@ def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
       "torch.where(real_scores > 5, real_scores, (1 - real_scores).clamp(min=0))")),
     ("auc", "when scores are equal", ("(difference == 0)", "(difference == 1)")),
     ("reinforce", "without a baseline", ("- baseline", "- (baseline or -0.5)")),
+    ("move_gaze", "when source and target are the same",
+     ("weights * ~source + taken * even", "(weights + taken * even) * ~source")),
     ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):

@@ -36,7 +36,7 @@ ALLOWED = {
     "sizes": {"bert", "gpt", "language_models", "transformer"},
     "training": {"data.text", "plotting", "rehearsal"},
     "transformer": {"attention", "data.text"},
-    "vision": {"training"},
+    "vision": {"training", "transformer"},
     "widgets": set(),
 }
 OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}

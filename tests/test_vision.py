@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from course_utils import vision
+from course_utils.transformer import Config
 from course_utils.vision import DIGIT, DIGITS, GRID, SIDE, Labelled
 
 
@@ -54,14 +55,21 @@ def test_scenes_come_again_with_their_seed(pool):
     assert [scene.caption for scene in first] != [scene.caption for scene in other]
 
 
-def test_on_digit_names_the_regions_with_a_pixel_of_it(pool):
+def test_on_digit_names_the_regions_with_ink_of_it_and_of_no_other(pool):
     size = SIDE // GRID
     for scene in vision.scenes(20, pool, seed=5):
         for number, (top, left) in enumerate(scene.corners):
-            pixels = torch.zeros(SIDE, SIDE, dtype=torch.bool)
-            pixels[top:top + DIGIT, left:left + DIGIT] = True
-            regions = pixels.unfold(0, size, size).unfold(1, size, size).flatten(2).any(dim=-1)
-            assert torch.equal(vision.on_digit(scene, number), regions.flatten())
+            ink = {(y // size, x // size) for y, x in scene.image.nonzero().tolist()
+                   if top <= y < top + DIGIT and left <= x < left + DIGIT}
+            expected = [(row, column) in ink for row in range(GRID) for column in range(GRID)]
+            assert vision.on_digit(scene, number).tolist() == expected
+
+
+def test_a_region_with_an_empty_edge_of_the_box_is_not_on_the_digit():
+    image = torch.zeros(SIDE, SIDE)
+    image[0, 0] = 1
+    scene = vision.Scene(image, ["a", "one"], [(0, 0)])
+    assert vision.on_digit(scene, 0).nonzero().tolist() == [[0]]
 
 
 def test_the_cnn_sees_a_grid_of_regions(pool):
@@ -79,6 +87,17 @@ def test_digits_are_learned(pool):
     placed[:, 4:12, 4:12] = pool.images[:100]
     with torch.no_grad():
         assert (cnn(placed).argmax(dim=1) == pool.labels[:100]).float().mean() > 0.6
+
+
+def test_a_vision_transformer_looks_at_sixteen_patches_row_after_row(pool):
+    model = vision.ViT(Config(d_model=16, n_heads=2, n_layers=3, d_ff=8)).eval()
+    logits, weights = model(pool.images[:5], need_weights=True)
+    assert (logits.shape, weights.shape) == ((5, 10), (5, 3, 2, 17, 17))
+    torch.testing.assert_close(model(pool.images[:5]), logits)
+    embedded = []
+    model.embed.register_forward_hook(lambda _, given, __: embedded.append(given[0]))
+    model(pool.images[:1])
+    torch.testing.assert_close(embedded[0][0, 5], pool.images[0, 2:4, 2:4].flatten())
 
 
 def test_label_loss_counts_labels(pool):

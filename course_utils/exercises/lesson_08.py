@@ -8,7 +8,7 @@ from .inputs import randn, sizes
 # --- regions -------------------------------------------------------------------------------------------------
 
 def regions(features):
-    """A CNN's features ``(B, C, H, W)`` as a sentence of places ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
+    """A CNN's features ``(B, C, H, W)`` as a sentence of regions ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
     return features.flatten(2).transpose(1, 2)
 
 
@@ -150,6 +150,45 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
     ("The factor 100 is missing.", "100 * ", ""),
     ("The squares are summed. Total variation has absolute values.", "(moved - weights).abs()",
      "(moved - weights).square()"),
+))
+
+
+# --- move_gaze -----------------------------------------------------------------------------------------------
+
+def move_gaze(weights, source, target):
+    """Weights ``(B, T)``, boolean source and target ``(B, T)``: what lay on the source lies evenly on the target."""
+    taken = (weights * source).sum(dim=-1, keepdim=True)                # (B, 1)
+    even = target / target.sum(dim=-1, keepdim=True)                    # (B, T), rows sum to 1
+    return weights * ~source + taken * even
+
+
+def _gaze(same=False):
+    def make(rng):
+        B, n = sizes(rng, 2)
+        digit = (torch.arange(4 * n) // n).roll(1).expand(B, -1)        # of each region: 0 to 3
+        return randn(rng, B, 4 * n).softmax(-1), digit == 0, digit == (0 if same else 2)
+    return make
+
+
+MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
+    "on ordinary inputs": _gaze(),
+    "when source and target are the same": _gaze(same=True),
+}, (
+    ("What lay on the source is still there, so the rows sum to more than 1. Take it away: weights * ~source.",
+     "weights * ~source", "weights"),
+    ("What was taken from the source is put nowhere: the rows sum to less than 1.", " + taken * even", ""),
+    ("Each region of the target gets all that was taken. Divide by the number of regions in the target.",
+     " / target.sum(dim=-1, keepdim=True)", ""),
+    ("All attention is on the target. Only what lay on the source moves; the rest stays where it is.",
+     "weights * ~source + taken * even", "even"),
+    ("The target gets a whole 1. It gets what lay on the source, no more.", "taken * even", "even"),
+    ("Source and target are swapped.", "weights * source", "weights * target", "target / target.sum",
+     "source / source.sum", "~source", "~target"),
+    ("The target's own attention is lost: add to what it had.", "weights * ~source", "weights * ~(source | target)"),
+    ("The mean over the keys is taken. What lay on the source is a sum.", "(weights * source).sum",
+     "(weights * source).mean"),
+    ("Even means the same for each region of the target, not in proportion to what it had.",
+     "target / target.sum(dim=-1, keepdim=True)", "weights * target / (weights * target).sum(dim=-1, keepdim=True)"),
 ))
 
 
@@ -303,4 +342,4 @@ ATTEND_PIXELS = Exercise(attend_pixels, {"seen": "B, C, H, W", "weights": "B, H 
 ), timed=lambda rng: (randn(rng, 64, 4, 8, 8), randn(rng, 64, 4, 8, 8), randn(rng, 64, 32, 8, 8)))
 
 
-LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, AUC, REINFORCE, HINGE, ATTEND_PIXELS)
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, MOVE_GAZE, AUC, REINFORCE, HINGE, ATTEND_PIXELS)
