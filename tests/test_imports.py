@@ -29,7 +29,7 @@ ALLOWED = {
     "measuring": set(),
     "metrics": {"attention", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "pretraining": {"bert", "data.wordpiece"},
+    "pretraining": {"bert", "data.wordpiece", "transformer"},
     "publish": {"course", "widgets"},
     "rehearsal": {"course", "data.download", "exercises", "plotting"},
     "seq2seq": {"attention", "data.text"},
