@@ -65,10 +65,10 @@ ALT = {
         "is “able”, and ##able is known at once. Result: un ##watch ##able, ids 4895, 18866 and 3085. If at some step "
         "no piece fits, not even one letter, the whole word becomes [UNK].",
     "05_languages":
-        "Two languages in one BERT. Above, English: [CLS] the queen is new [SEP]. Below, the same sentence in fake "
-        "English, its letters shifted into Greek: [CLS] τθε ρυεεξ ισ ξεχ [SEP]. Each word has a vector of its own in "
-        "each language. Shared are the vectors of the positions 0 to 5, drawn between the two, and those of [CLS] "
-        "and [SEP].",
+        "Two languages in one BERT. Above, English: CLS the queen is new SEP. Below, the same sentence in fake "
+        "English, its letters shifted into Greek: CLS τθε ρυεεξ ισ ξεχ SEP. Each word has a vector of its own in "
+        "each language. Shared are the vectors of the positions 0 to 5, drawn between the two, and those of CLS "
+        "and SEP.",
 }
 
 
