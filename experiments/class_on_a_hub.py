@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
                     break
                 except requests.RequestException:
                     if hub.poll() is not None:
-                        sys.exit((Path(folder) / "log").read_text()[-2000:])
+                        sys.exit("the hub has ended; its log is above")
                     time.sleep(0.5)
             of_the_hub = sum(p.memory_full_info().pss for p in [psutil.Process(hub.pid),
                              *psutil.Process(hub.pid).children(recursive=True)]) / 1e6

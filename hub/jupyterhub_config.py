@@ -20,20 +20,15 @@ FOLDER = "attention-course"
 SHOWN = ("notebooks", "figures")                 # what a student gets; the package is the server's
 
 
-def copy_course(home: Path, uid: int, gid: int) -> None:
-    """Put the course into a home folder, for its owner alone. Files that are there already stay as they are."""
+def copy_course(home: Path) -> None:
+    """Put the course into one's own home folder. Files that are there already stay as they are."""
     home.chmod(0o700)
-    for source in (path for name in SHOWN for path in sorted((COURSE / name).rglob("*"))):
+    for source in (path for name in SHOWN for path in (COURSE / name).rglob("*")):
         target = home / FOLDER / source.relative_to(COURSE)
-        if ".ipynb_checkpoints" in source.parts or target.exists():
-            continue
-        if source.is_dir():
-            target.mkdir(parents=True)
-        elif source.suffix in (".ipynb", ".svg", ".png"):
+        if source.suffix in (".ipynb", ".svg", ".png") and ".ipynb_checkpoints" not in source.parts:
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-    for path in (home / FOLDER, *(home / FOLDER).rglob("*")):
-        os.chown(path, uid, gid)
+            if not target.exists():
+                shutil.copyfile(source, target)
 
 
 def prepare(spawner) -> None:
@@ -46,10 +41,14 @@ def prepare(spawner) -> None:
         account = pwd.getpwnam(name)
     if account.pw_uid < 1000:
         raise PermissionError(f"{name} is an account of the system; expected a student's name.")
-    copy_course(Path(account.pw_dir), account.pw_uid, account.pw_gid)
+    # as the student, not as root, who would follow a link that the student has put there
+    subprocess.run([sys.executable, __file__, account.pw_dir], check=True, cwd="/", env={},
+                   user=account.pw_uid, group=account.pw_gid, extra_groups=[])
 
 
-if "get_config" in globals():                    # read by JupyterHub
+if __name__ == "__main__":                       # started by `prepare`
+    copy_course(Path(sys.argv[1]))
+elif "get_config" in globals():                  # read by JupyterHub
     c = get_config()  # noqa: F821
     c.JupyterHub.authenticator_class = "shared-password"
     c.SharedPasswordAuthenticator.user_password = os.environ["COURSE_PASSWORD"]
