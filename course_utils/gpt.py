@@ -214,15 +214,31 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     return torch.cat(best)
 
 
+def silenced(W_o: Tensor, heads: Sequence[int], d_k: int) -> Tensor:
+    """``W_o (d_model, n_heads * d_k)`` to a copy in which these heads write nothing: their columns are zero."""
+    W_o = W_o.clone()
+    for head in heads:
+        W_o[:, head * d_k:(head + 1) * d_k] = 0.0
+    return W_o
+
+
 @contextmanager
-def heads_off(model: GPT, heads: list[tuple[int, int]]) -> Iterator[None]:
-    """Inside the block the heads ``(layer, head)`` write nothing: their columns of ``W_o`` are zero."""
+def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
+              silenced: Callable[[Tensor, list[int], int], Tensor] = silenced) -> Iterator[None]:
+    """Inside the block the heads ``(layer, head)`` write nothing.
+
+    Args:
+        model: of which attention's ``W_o`` changes inside the block.
+        heads: pairs ``(layer, head)``, counted from 0.
+        silenced: makes the matrices of the block; another function of the same arguments can stand here.
+    """
     kept = {layer: model.layers[layer].self_attention.W_o.weight.detach().clone() for layer, _ in heads}
     try:
         with torch.no_grad():
-            for layer, head in heads:
+            for layer, weight in kept.items():
                 attention = model.layers[layer].self_attention
-                attention.W_o.weight[:, head * attention.d_k:(head + 1) * attention.d_k] = 0.0
+                off = [head for of, head in heads if of == layer]
+                attention.W_o.weight.copy_(silenced(weight.clone(), off, attention.d_k))
         yield
     finally:
         with torch.no_grad():

@@ -5,14 +5,14 @@ from style import BAND, RULE, arrow, box, card, dashes, disc, path, text
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 EXAMPLES = (("big", "small"), ("up", "down"), ("early", "late"))
-ASKED, ANSWER = "hot", "cold"
+ASKED, ANSWER = "hot", "?"
 
 ALT = {
     "07_no_gradient":
         "Two ways to a task. Left, fine-tuning, lesson 05: labelled examples, big small, up down, early late, go "
         "through the network to a loss, and a gradient goes back and changes the weights. Right, examples in the "
-        "prompt: the same examples and a question, hot, are one text; the network reads it once and writes cold. The "
-        "weights stay as they are.",
+        "prompt: the same examples and a question, hot, are one text; the network reads it once and writes what comes "
+        "next, a question mark. The weights stay as they are.",
     "07_layer":
         "A GPT's layer, drawn once, with the four parts that changed since 2018 numbered. The residual path runs from "
         "bottom to top. Beside it, norm, causal self-attention, norm, feed-forward network; the cross-attention of "

@@ -195,6 +195,37 @@ def is_loop(weights, T):
     return torch.stack([weights[..., T + i, i + 1] for i in range(T - 1)]).mean(dim=(0, 1))
 
 
+# --- silenced ------------------------------------------------------------------------------------------------
+
+@wrong("silenced", "a head is d_k columns")
+def si_rows(W_o, heads, d_k):
+    rows = torch.arange(len(W_o)) // d_k
+    return W_o.masked_fill(torch.isin(rows, torch.tensor(heads)).unsqueeze(1), 0.0)
+
+
+@wrong("silenced", "stand side by side")
+def si_in_turns(W_o, heads, d_k):
+    return torch.stack([column * (j % (W_o.size(1) // d_k) not in heads) for j, column in enumerate(W_o.T)], dim=1)
+
+
+@wrong("silenced", "the wrong way round")
+def si_others(W_o, heads, d_k):
+    each = W_o.unflatten(1, (-1, d_k))
+    return (each * torch.isin(torch.arange(each.size(1)), torch.tensor(heads))[:, None]).flatten(1)
+
+
+@right("silenced")
+def si_masked(W_o, heads, d_k):
+    return W_o * ~torch.isin(torch.arange(W_o.size(1)) // d_k, torch.tensor(heads))
+
+
+@right("silenced")
+def si_by_head(W_o, heads, d_k):
+    each = W_o.clone().reshape(len(W_o), -1, d_k)
+    each[:, heads] = 0
+    return each.reshape(W_o.shape)
+
+
 # --- one_step ------------------------------------------------------------------------------------------------
 
 @wrong("one_step", "The sign is wrong")
@@ -435,6 +466,7 @@ def test_an_analogy_by_hand():
     ("rotate_from", "from position 0 on", ("arange(start, start + T", "arange(start or 1, (start or 1) + T")),
     ("mispaired", "with two pairs", ("answers[(i + 1) % len(answers)]",
                                      "answers[(i + 1) % len(answers) if len(answers) > 2 else i]")),
+    ("silenced", "with head 0", ("in heads:", "in filter(None, heads):")),
     ("share_heads", "when every query has keys of its own", (
         "x.repeat_interleave(group, dim=1)", "x.repeat_interleave(max(group, 2), dim=1)")),
 ])

@@ -200,6 +200,19 @@ def test_heads_are_off_inside_the_block_only():
     assert all(torch.equal(a, b) for a, b in zip(kept, model.parameters(), strict=True))
 
 
+def test_the_matrices_of_the_block_can_be_made_by_another_function():
+    model, kept = made(today(**SMALL, n_kv_heads=2)), []
+
+    def doubled(W_o, heads, d_k):
+        kept.append((heads, d_k))
+        return W_o.mul_(2.0)                                                       # may change what it was given
+
+    before = model.layers[0].self_attention.W_o.weight.clone()
+    with heads_off(model, [(0, 1), (0, 4)], doubled):
+        assert_close(model.layers[0].self_attention.W_o.weight, 2 * before)
+    assert torch.equal(model.layers[0].self_attention.W_o.weight, before) and kept == [([1, 4], 4)]
+
+
 def test_all_heads_off_leave_only_the_feed_forward_network():
     model = made(today(**SMALL, n_kv_heads=2))
     layer, x = model.layers[0], torch.randn(1, 4, 24)

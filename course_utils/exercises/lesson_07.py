@@ -229,6 +229,52 @@ INDUCTION_SCORES = Exercise(induction_scores, {"scores": "n_layers, n_heads"}, {
 ))
 
 
+# --- silenced ------------------------------------------------------------------------------------------------
+
+def silenced(W_o, heads, d_k):
+    """W_o ``(d_model, n_heads * d_k)`` to a copy in which these heads write nothing: their columns are zero."""
+    W_o = W_o.clone()
+    for head in heads:
+        W_o[:, head * d_k:(head + 1) * d_k] = 0.0
+    return W_o
+
+
+def _output_inputs(*heads):
+    def make(rng):
+        n_heads, d_k, more = sizes(rng, 3)
+        n_heads = max(n_heads, 4)
+        off = list(heads) or (torch.randperm(n_heads - 1, generator=rng)[:2] + 1).tolist()
+        return randn(rng, n_heads * d_k + more, n_heads * d_k), off, d_k
+    return make
+
+
+SILENCED = Exercise(silenced, {"W_o": "d_model, n_heads * d_k"}, {
+    "on ordinary inputs": _output_inputs(),
+    "with head 0": _output_inputs(0),
+    "with a single head": _output_inputs(2),
+}, (
+    ("Nothing is zero: every head still writes.", "= 0.0", "= W_o[:, head * d_k:(head + 1) * d_k]"),
+    ("Everything is zero. Only the columns of these heads are to be zero.", "W_o.clone()", "torch.zeros_like(W_o)"),
+    ("Rows are zero. The rows of W_o are what is written, the columns what is read: a head is d_k columns.",
+     "W_o[:, head * d_k:(head + 1) * d_k]", "W_o[head * d_k:(head + 1) * d_k]"),
+    ("One column per head is zero. Head h has d_k columns: from h * d_k on.",
+     "head * d_k:(head + 1) * d_k", "head"),
+    ("The columns begin at the head's number. Head h begins at column h * d_k.",
+     "head * d_k:(head + 1) * d_k", "head:head + d_k"),
+    ("The columns are taken in turns. The heads stand side by side: first d_k columns of head 0, then d_k of head 1.",
+     "head * d_k:(head + 1) * d_k", "head::W_o.size(1) // d_k"),
+    ("These are the columns of the next head. Heads are counted from 0.",
+     "head * d_k:(head + 1) * d_k", "(head + 1) * d_k:(head + 2) * d_k"),
+    ("These are the columns of the head before. Heads are counted from 0.",
+     "head * d_k:(head + 1) * d_k", "max(head - 1, 0) * d_k:head * d_k"),
+    ("Every head from this one on is zero. The columns end at (head + 1) * d_k.",
+     "head * d_k:(head + 1) * d_k", "head * d_k:"),
+    ("Only the first of the heads is off. Go through the whole list.", "in heads:", "in heads[:1]:"),
+    ("It is the wrong way round: these heads write, the others are zero.", "return W_o", "return start - W_o",
+     "W_o = W_o.clone()", "start, W_o = W_o, W_o.clone()"),
+))
+
+
 # --- one_step ------------------------------------------------------------------------------------------------
 
 def one_step(x, y, asked, rate):
@@ -435,5 +481,5 @@ BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
 ), timed=lambda rng: (randn(rng, 64, 10, 370), randn(rng, 64, 10, 370), torch.randint(370, (64, 10), generator=rng)))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, MISPAIRED, INDUCTION_SCORES, ONE_STEP, CORRUPT, FACTORISED,
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, MISPAIRED, INDUCTION_SCORES, SILENCED, ONE_STEP, CORRUPT, FACTORISED,
              ANALOGY, BILM_LOSS)
