@@ -117,57 +117,6 @@ def rf_complex(x, start, base):
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
 
 
-# --- share_heads ---------------------------------------------------------------------------------------------
-
-@wrong("share_heads", "in turns")
-def sh_tiled(x, group):
-    return torch.cat([x] * group, dim=1)
-
-
-@wrong("share_heads", "The heads are axis 1")
-def sh_batch(x, group):
-    return torch.repeat_interleave(x, group, 0)
-
-
-@right("share_heads")
-def sh_expand(x, group):
-    return x.unsqueeze(2).expand(-1, -1, group, -1, -1).flatten(1, 2)
-
-
-@right("share_heads")
-def sh_indexed(x, group):
-    return x[:, torch.arange(x.size(1) * group) // group]
-
-
-# --- mispaired -----------------------------------------------------------------------------------------------
-
-@wrong("mispaired", "are the right pairs")
-def mi_unchanged(examples):
-    return [(word, answer) for word, answer in examples]
-
-
-@wrong("mispaired", "The last pair is missing")
-def mi_zip(examples):
-    return [(one[0], other[1]) for one, other in zip(examples, examples[1:], strict=False)]
-
-
-@wrong("mispaired", "of the pair before")
-def mi_before(examples):
-    return [(word, examples[i - 1][1]) for i, (word, _) in enumerate(examples)]
-
-
-@right("mispaired")
-def mi_moved(examples):
-    moved = examples[1:] + examples[:1]
-    return [(word, answer) for (word, _), (_, answer) in zip(examples, moved, strict=True)]
-
-
-@right("mispaired")
-def mi_lists(examples):
-    words, answers = zip(*examples, strict=True)
-    return list(zip(words, [*answers[1:], answers[0]], strict=True))
-
-
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 @wrong("induction_scores", "Look one further")
@@ -428,6 +377,31 @@ def test_an_induction_head_by_hand():
     assert scores.tolist() == [[1.0, 0.0]]
 
 
+# --- accumulated ---------------------------------------------------------------------------------------------
+
+@wrong("accumulated", "plain mean")
+def ac_mean(gradients, counts):
+    return gradients.sum(0) / len(gradients)
+
+
+@wrong("accumulated", "number of parts")
+def ac_parts(gradients, counts):
+    return torch.stack([g * c for g, c in zip(gradients, counts, strict=True)]).mean(0)
+
+
+@right("accumulated")
+def ac_product(gradients, counts):
+    return counts.float() @ gradients / counts.sum()
+
+
+@right("accumulated")
+def ac_loop(gradients, counts):
+    total = torch.zeros(gradients.size(1))
+    for gradient, count in zip(gradients, counts, strict=True):
+        total += count * gradient
+    return total / counts.sum()
+
+
 def test_one_step_is_that_of_autograd():
     x, y, asked = torch.randn(2, 7, 3), torch.randn(2, 7), torch.randn(2, 3)
     w = torch.zeros(2, 3, requires_grad=True)
@@ -452,6 +426,7 @@ def test_an_analogy_by_hand():
 
 
 @pytest.mark.parametrize(("exercise", "condition", "edits"), [
+    ("accumulated", "with a single part", ("/ counts.sum()", "/ counts.sum() * min(1, len(counts) - 1)")),
     ("analogy", "when the inputs may be answers", ("if exclude:", "if True:")),
     ("analogy", "with a single question", (".argmax(dim=1)", ".squeeze().argmax(dim=-1)")),
     ("bilm_loss", "with one sentence", ("(following + previous) / 2", "(following + previous) / min(2, len(ids))")),
@@ -464,11 +439,7 @@ def test_an_analogy_by_hand():
     ("swiglu", "when the numbers are large", (
         "F.silu(x @ W_gate.T)", "(x @ W_gate.T).sigmoid() * (x @ W_gate.T).clamp(max=60)")),
     ("rotate_from", "from position 0 on", ("arange(start, start + T", "arange(start or 1, (start or 1) + T")),
-    ("mispaired", "with two pairs", ("answers[(i + 1) % len(answers)]",
-                                     "answers[(i + 1) % len(answers) if len(answers) > 2 else i]")),
     ("silenced", "with head 0", ("in heads:", "in filter(None, heads):")),
-    ("share_heads", "when every query has keys of its own", (
-        "x.repeat_interleave(group, dim=1)", "x.repeat_interleave(max(group, 2), dim=1)")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
     text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text

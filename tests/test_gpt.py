@@ -210,7 +210,8 @@ def test_the_matrices_of_the_block_can_be_made_by_another_function():
     before = model.layers[0].self_attention.W_o.weight.clone()
     with heads_off(model, [(0, 1), (0, 4)], doubled):
         assert_close(model.layers[0].self_attention.W_o.weight, 2 * before)
-    assert torch.equal(model.layers[0].self_attention.W_o.weight, before) and kept == [([1, 4], 4)]
+    assert torch.equal(model.layers[0].self_attention.W_o.weight, before)
+    assert kept == [([1, 4], 4)]
 
 
 def test_all_heads_off_leave_only_the_feed_forward_network():

@@ -128,67 +128,6 @@ ROTATE_FROM = Exercise(rotate_from, {"rotated": "B, n_heads, T, d_k"}, {
 ), timed=lambda rng: (randn(rng, 2, 4, 128, 64), 0, 1e4))
 
 
-# --- share_heads ---------------------------------------------------------------------------------------------
-
-def share_heads(x, group):
-    """Keys or values ``(B, n_kv_heads, T, d_k)`` for ``group`` times as many queries: 0, 0, 0, 1, 1, 1, …"""
-    return x.repeat_interleave(group, dim=1)
-
-
-def _shared_inputs(rng, group=None):
-    B, n_kv_heads, T, d_k, n = sizes(rng, 5)
-    return randn(rng, B, n_kv_heads, T, d_k), n if group is None else group
-
-
-SHARE_HEADS = Exercise(share_heads, {"shared": "B, n_heads, T, d_k"}, {
-    "on ordinary inputs": _shared_inputs,
-    "when every query has keys of its own (group 1)": lambda rng: _shared_inputs(rng, 1),
-}, (
-    ("The heads come back in turns, 0, 1, 0, 1. Neighbouring queries share a head: 0, 0, 1, 1 (repeat_interleave).",
-     "x.repeat_interleave(group, dim=1)", "x.repeat(1, group, 1, 1)"),
-    *((f"Another axis grew: that of {what}. The heads are axis 1.", "dim=1", f"dim={axis}")
-      for axis, what in ((0, "the batch"), (2, "the positions"), (3, "the numbers"))),
-    ("Nothing was repeated: there are as many heads as before.", ".repeat_interleave(group, dim=1)", ""),
-))
-
-
-# --- mispaired -----------------------------------------------------------------------------------------------
-
-def mispaired(examples):
-    """Pairs (word, answer) to the same words and answers, paired wrongly: each word with the next pair's answer."""
-    answers = [answer for _, answer in examples]
-    return [(word, answers[(i + 1) % len(answers)]) for i, (word, _) in enumerate(examples)]
-
-
-PAIRS = [("big", "small"), ("up", "down"), ("early", "late"), ("hot", "cold"), ("fast", "slow"), ("wet", "dry"),
-         ("day", "night"), ("open", "closed")]
-
-
-def _pairs_inputs(n=None):
-    def make(rng):
-        some = [PAIRS[i] for i in torch.randperm(len(PAIRS), generator=rng).tolist()]
-        return (some[:n or int(torch.randint(3, 9, (), generator=rng))],)
-    return make
-
-
-MISPAIRED = Exercise(mispaired, {"pairs": ""}, {
-    "on ordinary inputs": _pairs_inputs(),
-    "with two pairs": _pairs_inputs(2),
-}, (
-    ("Every word still has its own answer: these are the right pairs.", "answers[(i + 1) % len(answers)]",
-     "answers[i]"),
-    ("Each word has the answer of the pair before. It gets that of the next pair.", "(i + 1)", "(i - 1)"),
-    ("The last pair is missing. Its word gets the first answer, so that all words and all answers stay.",
-     "enumerate(examples)]", "enumerate(examples[:-1])]"),
-    ("The last word keeps its own answer. It gets the first one.", "(i + 1) % len(answers)",
-     "min(i + 1, len(answers) - 1)"),
-    ("Word and answer are swapped within the pairs. A pair is (word, answer).",
-     "(word, answers[(i + 1) % len(answers)])", "(answers[(i + 1) % len(answers)], word)"),
-    ("The answers come in reverse order; a middle one can keep its word. Take the next pair's.",
-     "answers[(i + 1) % len(answers)]", "answers[-1 - i]"),
-))
-
-
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 def induction_scores(weights, T):
@@ -481,5 +420,39 @@ BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
 ), timed=lambda rng: (randn(rng, 64, 10, 370), randn(rng, 64, 10, 370), torch.randint(370, (64, 10), generator=rng)))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, SHARE_HEADS, MISPAIRED, INDUCTION_SCORES, SILENCED, ONE_STEP, CORRUPT, FACTORISED,
-             ANALOGY, BILM_LOSS)
+# --- accumulated ---------------------------------------------------------------------------------------------
+
+def accumulated(gradients, counts):
+    """Gradients ``(k, n)`` of the mean losses of k parts, counts ``(k,)`` of their examples to that of all ``(n,)``."""
+    return (gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()
+
+
+def _parts_inputs(k=None, count=None):
+    def make(rng):
+        parts, n = sizes(rng, 2)
+        parts = k or parts
+        counts = torch.full((parts,), count) if count else torch.randint(1, 9, (parts,), generator=rng)
+        return randn(rng, parts, n + 7), counts
+    return make
+
+
+ACCUMULATED = Exercise(accumulated, {"gradient": "n"}, {
+    "on ordinary inputs": _parts_inputs(),
+    "when all parts are as large": _parts_inputs(count=4),
+    "with a single part": _parts_inputs(1),
+}, (
+    ("This is the plain mean: a small part counts as much as a large one. Each counts with its examples.",
+     "(gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()", "gradients.mean(dim=0)"),
+    ("The gradients are added up. That is the gradient of a sum, not of the mean.",
+     "(gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()", "gradients.sum(dim=0)"),
+    ("The weighted sum is not divided: divide by the number of all examples.", " / counts.sum()", ""),
+    ("It is divided by the number of parts. Divide by the number of all examples.", "counts.sum()", "len(counts)"),
+    ("Small parts count more than large ones: multiply by the counts, do not divide by them.",
+     "(gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()",
+     "(gradients / counts.unsqueeze(1)).sum(dim=0) / (1 / counts).sum()"),
+    ("The sum runs over the n numbers. It runs over the parts, dim=0.", "sum(dim=0)", "sum(dim=1)"),
+))
+
+
+LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, INDUCTION_SCORES, SILENCED, ONE_STEP, CORRUPT, FACTORISED,
+             ANALOGY, BILM_LOSS, ACCUMULATED)
