@@ -1,4 +1,4 @@
-"""The script behind lesson 07's sentiment without labels: its parts, and what is stored."""
+"""The script behind sentiment without labels, in *With the library*: its parts, and what is stored."""
 
 import importlib
 import sys
