@@ -12,13 +12,14 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .colours import INK, KEY, MUTED, PAPER, QUERY
+from .colours import INK, KEY, MUTED, QUERY
 from .still import figure_picture, paper
 from .tensors import read_tokens, read_weights
 
 MOST_PIXELS = 1024  # of a side
 MOST_WEIGHTS = 1_000_000  # 2 MB in an exported page, or 2.7 MB as text
-FADED = 0.45  # of the picture below the squares
+FADED = 0.55  # of the picture below the squares
+SEEN_THROUGH = 0.5  # of a square's colour: the picture below it stays visible
 FULL = 0.92  # side of the largest square in its patch
 
 
@@ -160,7 +161,7 @@ class ImageAttention(CourseWidget):
         for place, weight in enumerate(weights / (weights.max() or 1)):
             (y, x), side = divmod(place, columns), FULL * weight**0.5
             corner = x + 0.5 - side / 2, y + 0.5 - side / 2
-            looks.add_patch(Rectangle(corner, side, side, facecolor=KEY, edgecolor=PAPER, linewidth=0.6))
+            looks.add_patch(Rectangle(corner, side, side, facecolor=(KEY, SEEN_THROUGH), edgecolor=KEY, linewidth=1))
         frames = [(looks, key, INK)] + [(axes, query, QUERY) for axes in (asks, looks) if not self.rows]
         for axes, place, colour in frames:
             y, x = divmod(place, columns)

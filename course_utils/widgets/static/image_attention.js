@@ -5,6 +5,7 @@
 // patches do; weights are [layers, heads, T_q, T_k] = `shape`, and `sums` those of their rows.
 
 const BOARD = { width: 350, height: 340 }; // CSS pixels that a picture may take
+const ALONE = { width: 620, height: 395 }; // the same, if there is one picture, and words ask
 const TILES = 240; // CSS pixels for the small pictures of all heads, either way
 const FULL = 0.92; // side of the largest square in its patch
 const SPECK = 1.5; // CSS pixels; a smaller square is not drawn
@@ -24,7 +25,8 @@ class ImageAttention extends CourseWidget {
     [this.down, this.across] = content.grid;
     this.words = content.rows;
     [this.all, this.sums] = [content.weights, content.sums].map(numbers);
-    const scale = Math.min(BOARD.width / width, BOARD.height / height);
+    const { width: wide, height: high } = this.words.length && this.layers * this.heads === 1 ? ALONE : BOARD;
+    const scale = Math.min(wide / width, high / height);
     this.size = { width: scale * width, height: scale * height };
     this.pitch = { x: this.size.width / this.across, y: this.size.height / this.down };
     this.unit = this.down === height && this.across === width ? "pixel" : "patch";
