@@ -71,11 +71,11 @@ def error_rates(model: Transformer, source: Vocab, target: Vocab, test: list) ->
              for head in range(model.config.n_heads)] for layer in range(model.config.n_layers)]
 
 
-def write(path: Path, weights: Iterable[tuple[str, Tensor]], source: Vocab, target: Vocab, test: list,
+def write(path: Path, weights: Iterable[tuple[str, Tensor]], source: Vocab, target: Vocab, pairs: list,
           **about: object) -> None:
     """What a page needs, as one file: weights in 16 bits, vocabularies, sentences that come along, what else is said.
     """
-    shown = [EXAMPLE, *(pair for k, pair in enumerate(test) if k % 7 < 5)][:SHOWN]
+    shown = [EXAMPLE, *pairs][:SHOWN]
     about |= {"source": source.words, "target": target.words,
               "pairs": [[source.encode(pair.source), target.encode(pair.target), pair.links] for pair in shown]}
     save_file({name: values.detach().half() for name, values in weights}, path,
@@ -96,7 +96,8 @@ def main(arguments: list[str] | None = None) -> None:
     results["alignment_error_rate"] = error_rates(model, source, target, test)
     kept = store(options.out, f"python experiments/translator.py --steps {options.steps}", [0], results)
     rates = torch.tensor(results["alignment_error_rate"])
-    write(options.weights, model.named_parameters(), source, target, test, made=str(kept),
+    shown = [pair for k, pair in enumerate(test) if k % 7 < 5]                   # those of up to 29 words
+    write(options.weights, model.named_parameters(), source, target, shown, made=str(kept),
           n_heads=model.config.n_heads, n_layers=model.config.n_layers,
           head=list(divmod(int(rates.argmin()), model.config.n_heads)))          # the one that aligns best
     print(results)
