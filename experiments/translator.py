@@ -8,10 +8,12 @@ head of the cross-attention aligns, of the weights as they are written).
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from course_utils import setup
 from course_utils.claims.stored import store
@@ -27,32 +29,58 @@ STEPS, PAIRS, TEST = 6000, 20_000, 420
 SHOWN = 300          # sentences that come along
 
 
+def lesson(seed: int = 0) -> tuple[list, list, Vocab, Vocab]:
+    """The training pairs and the test pairs of lessons 02 and 04, and both vocabularies."""
+    train_pairs, test = train_test(PAIRS, TEST, seed=seed)
+    return train_pairs, test, Vocab(pair.source for pair in train_pairs), Vocab(pair.target for pair in train_pairs)
+
+
+def in_16_bits(model: nn.Module) -> nn.Module:
+    """The model with its weights rounded as the page will have them."""
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.copy_(weights.half())
+    return model
+
+
 def train(steps: int, seed: int = 0) -> tuple[Transformer, Vocab, Vocab, list]:
     """Lesson 04's sizes, data, batches and rate; weights rounded to 16 bits. Also both vocabularies and test pairs."""
-    train_pairs, test = train_test(PAIRS, TEST, seed=seed)
-    source, target = Vocab(pair.source for pair in train_pairs), Vocab(pair.target for pair in train_pairs)
+    train_pairs, test, source, target = lesson(seed)
     torch.manual_seed(seed)
     model = Transformer(len(source), len(target), Config(n_heads=4))
     batches = token_batches(encode_pairs(train_pairs, source, target), tokens=500, seed=seed)
     fit(model, batches, steps, lr=6e-3, label="translator", live=False)
-    with torch.no_grad():
-        for weights in model.parameters():
-            weights.copy_(weights.half())
-    return model, source, target, test
+    return in_16_bits(model), source, target, test
 
 
-def measure(model: Transformer, source: Vocab, target: Vocab, test: list) -> dict:
-    """BLEU by length, and the alignment error rate of each head ``[layer][head]`` on the true translations."""
+def measure(model: nn.Module, source: Vocab, target: Vocab, test: list) -> dict:
+    """BLEU, BLEU by length, and how many sentences are right word for word."""
     hypotheses = translate(model, [pair.source for pair in test], source, target)
     references = [pair.target for pair in test]
-    records = attention_records(model, test, source, target)
-    rates = [[round(alignment_error_rate([it.with_weights(it.weights[layer, head]) for it in records]), 3)
-              for head in range(model.config.n_heads)] for layer in range(model.config.n_layers)]
     return {"bleu": round(bleu(hypotheses, references), 1),
             "by_length": {group: round(score, 1)
                           for group, score in by_group(bleu, length_groups(test), hypotheses, references).items()},
             "word for word": sum(map(lambda h, r: tuple(h) == tuple(r), hypotheses, references)),
-            "sentences": len(test), "alignment_error_rate": rates}
+            "sentences": len(test)}
+
+
+def error_rates(model: Transformer, source: Vocab, target: Vocab, test: list) -> list[list[float]]:
+    """The alignment error rate of each head ``[layer][head]`` on the true translations."""
+    records = attention_records(model, test, source, target)
+    return [[round(alignment_error_rate([it.with_weights(it.weights[layer, head]) for it in records]), 3)
+             for head in range(model.config.n_heads)] for layer in range(model.config.n_layers)]
+
+
+def write(path: Path, weights: Iterable[tuple[str, Tensor]], source: Vocab, target: Vocab, pairs: list,
+          **about: object) -> None:
+    """What a page needs, as one file: weights in 16 bits, vocabularies, sentences that come along, what else is said.
+    """
+    shown = [EXAMPLE, *pairs][:SHOWN]
+    about |= {"source": source.words, "target": target.words,
+              "pairs": [[source.encode(pair.source), target.encode(pair.target), pair.links] for pair in shown]}
+    save_file({name: values.detach().half() for name, values in weights}, path,
+              {"about": json.dumps(about, ensure_ascii=False, separators=(",", ":"))})
+    print(f"{path.stat().st_size:,} bytes")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -65,18 +93,14 @@ def main(arguments: list[str] | None = None) -> None:
     setup(0)
     model, source, target, test = train(options.steps)
     results = {"steps": options.steps} | measure(model, source, target, test)
+    results["alignment_error_rate"] = error_rates(model, source, target, test)
     kept = store(options.out, f"python experiments/translator.py --steps {options.steps}", [0], results)
     rates = torch.tensor(results["alignment_error_rate"])
-    shown = [EXAMPLE, *(pair for k, pair in enumerate(test) if k % 7 < 5)][:SHOWN]
-    about = {
-        "made": str(kept), "n_heads": model.config.n_heads, "n_layers": model.config.n_layers,
-        "head": list(divmod(int(rates.argmin()), model.config.n_heads)),       # the one that aligns best
-        "source": source.words, "target": target.words,
-        "pairs": [[source.encode(pair.source), target.encode(pair.target), pair.links] for pair in shown],
-    }
-    save_file({name: weights.detach().half() for name, weights in model.named_parameters()}, options.weights,
-              {"about": json.dumps(about, ensure_ascii=False, separators=(",", ":"))})
-    print(results, f"{options.weights.stat().st_size:,} bytes", sep="\n")
+    shown = [pair for k, pair in enumerate(test) if k % 7 < 5]                   # those of up to 29 words
+    write(options.weights, model.named_parameters(), source, target, shown, made=str(kept),
+          n_heads=model.config.n_heads, n_layers=model.config.n_layers,
+          head=list(divmod(int(rates.argmin()), model.config.n_heads)))          # the one that aligns best
+    print(results)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ MAKE = {
     "TokenizerView": lambda words, title: widgets.TokenizerView(
         " ".join(words), [("t", "h"), ("a", "t</w>")], title=title),
     "Translator": lambda words, title: widgets.Translator(" ".join(words), title=title),
+    "TwoTranslators": lambda words, title: widgets.TwoTranslators(" ".join(words), title=title),
 }
 every_widget = pytest.mark.parametrize("name", MAKE)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from sample_translator import sentences, translations
+from sample_translator import model, recurrent, sentences, translations
 
 from course_utils import widgets
 from course_utils.publish.exporting import TEMPLATES
+from course_utils.widgets import translator, two_translators
 from course_utils.widgets.base import CourseWidget, javascript
-from course_utils.widgets.translator import WEIGHTS
 
 JS = Path(__file__).parent / "js"
 
@@ -26,7 +26,7 @@ def node(file, folder, **environment):
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     classes = [one for one in vars(widgets).values() if isinstance(one, type) and issubclass(one, CourseWidget)]
     files = sorted({one._files for one in classes})
-    assert len(files) == 11
+    assert len(files) == 12
     pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*/*.js")}
     sources = {name: javascript(name) for name in files} | pages
     (folder / "widgets.json").write_text(json.dumps(sources), encoding="utf-8")
@@ -43,11 +43,20 @@ def test_javascript(file, tmp_path):
 
 
 def test_the_translator_says_what_pytorch_says(tmp_path):
-    found = translations(sentences(500))
-    (tmp_path / "cases.json").write_text(json.dumps([{"source": source, "target": target}
-                                                     for source, target, _ in found]))
-    (tmp_path / "logits").write_bytes(torch.cat([logits for *_, logits in found]).numpy().astype("<f4").tobytes())
-    said = node("translator.test.js", tmp_path, TRANSLATOR=WEIGHTS, TRANSLATIONS=tmp_path / "cases.json",
-                LOGITS=tmp_path / "logits")
+    says_what_pytorch_says("translator.test.js", tmp_path, translator.WEIGHTS, model())
+
+
+@pytest.mark.parametrize("name", ["without", "with"])
+def test_the_two_translators_say_what_pytorch_says(tmp_path, name):
+    says_what_pytorch_says("two_translators.test.js", tmp_path, two_translators.WEIGHTS, recurrent(name), NAME=name)
+
+
+def says_what_pytorch_says(file, folder, weights, writer, **environment):
+    found = translations(sentences(500), writer)
+    (folder / "cases.json").write_text(json.dumps([{"source": source, "target": target}
+                                                   for source, target, _ in found]))
+    (folder / "logits").write_bytes(torch.cat([logits for *_, logits in found]).numpy().astype("<f4").tobytes())
+    said = node(file, folder, TRANSLATOR=weights, TRANSLATIONS=folder / "cases.json", LOGITS=folder / "logits",
+                **environment)
     assert "500 sentences" in said
     print(next(line for line in said.splitlines() if "500 sentences" in line))

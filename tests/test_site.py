@@ -19,6 +19,7 @@ from course_utils import cli
 from course_utils.claims.card import MIME
 from course_utils.course import course_root, numbered
 from course_utils.publish.notebooks import read, write
+from course_utils.publish.pages import page as html_page
 from course_utils.publish.site import Entry, build
 
 
@@ -220,6 +221,26 @@ def test_a_page_can_be_read_in_light_and_in_dark(open_page, site, name, dark):
     page.emulate_media(media="print")
     assert not page.locator(".site-header").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+
+
+def test_on_paper_no_line_is_cut_and_what_is_long_may_break(open_page, tmp_path):
+    notebook = lesson(tmp_path)
+    told = f"training: 100%|{30 * '█'}| 20/20 [00:01<00:00, loss 0.1]\n{60 * 'number 7, '}\n"
+    notebook.cells.append(code("-", "fit()", stdout=told))
+    (tmp_path / "page.html").write_text(html_page(notebook, tmp_path), encoding="utf-8")
+    page = visit(open_page(viewport={"width": 390, "height": 800}), tmp_path, "page.html")
+    page.evaluate("MathJax.startup.promise")
+    output = page.locator(".jp-RenderedText").last
+    assert output.inner_text().startswith("training: 20/20 [00:01<00:00, loss 0.1]"), "a bar is for a screen that moves"
+    page.wait_for_function("[...document.querySelectorAll('.jp-RenderedText')].at(-1).matches('.goes-on')")
+    output.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
+    page.wait_for_function("![...document.querySelectorAll('.jp-RenderedText')].at(-1).matches('.goes-on')")
+    page.set_viewport_size({"width": 690, "height": 900})  # a sheet between its margins
+    page.emulate_media(media="print")
+    assert output.evaluate("e => e.scrollWidth <= e.clientWidth")
+    cell = page.locator(".jp-CodeCell").last
+    assert cell.evaluate("e => getComputedStyle(e).breakInside") == "auto"
+    assert cell.locator(".highlight").evaluate("e => getComputedStyle(e).breakInside") == "avoid"
 
 
 def test_it_opens_from_any_path_of_a_server(browser_page, site):

@@ -23,6 +23,7 @@ from course_utils.widgets import (
     StepThrough,
     TokenizerView,
     Translator,
+    TwoTranslators,
 )
 from course_utils.widgets.base import CourseWidget
 
@@ -78,6 +79,7 @@ SURROGATE = "half of \ud83d an emoji"  # what a byte-level tokenizer may cut; UT
     lambda text: PositionExplorer(title=text),
     lambda text: TokenizerView(text, [("a", "b")], title=text),
     lambda text: Translator(text, title=text),
+    lambda text: TwoTranslators(text, title=text),
     lambda text: Quiz([Question(text, [(text, text, True), ("b", "c", False)])], title=text),
     lambda text: Ask(lambda asked: [(text, 1.0)], text, title=text),
     lambda text: ImageAttention(np.zeros((2, 2)), np.eye(4), title=text),

@@ -1,11 +1,14 @@
 """Pages from executed notebooks: the whole notebook as one HTML file to read, solutions and notes folded."""
 
+import re
 from pathlib import Path
 
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from .exporting import export, headings, prepared
+
+BAR = re.compile(r"100%\|█+\| ")               # of a training that came to its end: the numbers beside it say so
 
 
 def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[str, str] | None = None,
@@ -31,4 +34,8 @@ def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[st
     sections = [(cell.id, name) for cell in notebook.cells if not headings(cell, 1) for name in headings(cell, 2)]
     parts = {"sections": sections, "before": before, "after": after, "site": site}
     mathjax = site and site["mathjax"]
-    return export(HTMLExporter, "page", prepared(notebook, folder), folder, title, parts, mathjax)
+    shown = prepared(notebook, folder)
+    for output in (output for cell in shown.cells for output in cell.get("outputs", ())):
+        if output.output_type == "stream":
+            output.text = BAR.sub("", output.text)
+    return export(HTMLExporter, "page", shown, folder, title, parts, mathjax)

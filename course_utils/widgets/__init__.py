@@ -12,8 +12,9 @@ from .softmax_lab import SoftmaxLab
 from .step_through import StepThrough
 from .tokenizer_view import TokenizerView
 from .translator import Translator
+from .two_translators import TwoTranslators
 
 __all__ = [
     "Ask", "AttentionView", "DecodingTree", "ImageAttention", "MaskExplorer", "PositionExplorer", "Question", "Quiz",
-    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "strip_widget_state",
+    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "TwoTranslators", "strip_widget_state",
 ]

@@ -21,7 +21,8 @@ import traitlets
 
 STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-INSIDE = {"translator": ("attention_view",)}  # widgets that are shown inside another one
+# what a widget builds on beside the foundation: a widget that is shown inside it, or what several share
+INSIDE = dict.fromkeys(("translator", "two_translators"), ("attention_view", "sentence"))
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
 
 
@@ -33,7 +34,7 @@ def cividis() -> np.ndarray:
 def javascript(name: str) -> str:
     """The colour scale, the shared foundation and one widget's files, as one piece of JavaScript.
 
-    The files are ``name.js`` and, where that would be long, ``name_*.js``; before them those of a widget inside.
+    The files are ``name.js`` and, where that would be long, ``name_*.js``; before them those it builds on.
     """
     paths = [STATIC / "foundation.js"]
     for one in (*INSIDE.get(name, ()), name):
@@ -43,7 +44,7 @@ def javascript(name: str) -> str:
 
 
 def stylesheet(name: str) -> str:
-    """The shared foundation's CSS and one widget's own, before it that of a widget inside."""
+    """The shared foundation's CSS and one widget's own, before it that of what it builds on."""
     parts = ("foundation", *INSIDE.get(name, ()), name)
     return "\n".join((STATIC / f"{part}.css").read_text(encoding="utf-8") for part in parts)
 

@@ -17,7 +17,28 @@ LONGEST = 2000  # characters of a text
 MOST_READ, MOST_WRITTEN = 100, 120  # words, as in translator.js
 
 
-class Translator(CourseWidget):
+class SentenceWidget(CourseWidget):
+    """What translates a text in the page: its file of weights, the text, a title."""
+
+    _names = ("_content", "text", "title")
+
+    _content = traitlets.Dict().tag(sync=True)  # the file of weights, which the page reads
+    text = traitlets.Unicode("").tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+
+    @traitlets.validate("text")
+    def _text_is_short(self, proposal):
+        if len(proposal["value"]) > LONGEST:
+            raise traitlets.TraitError(f"text has {len(proposal['value'])} characters; the translator takes at most "
+                                       f"{LONGEST}. Give a part of it.")
+        return proposal["value"]
+
+    def _export_state(self) -> dict:
+        file = base64.b64encode(self._content["file"]).decode("ascii")
+        return {name: getattr(self, name) for name in self._names} | {"_content": {"file": file}}
+
+
+class Translator(SentenceWidget):
     """A Transformer that translates what is typed, English to French, word by word, and shows what it looks at.
 
     The model is lesson 04's, trained by ``python experiments/translator.py``; it runs in the page, without a kernel
@@ -54,21 +75,11 @@ class Translator(CourseWidget):
     _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
     _css = stylesheet(_files)
 
-    _content = traitlets.Dict().tag(sync=True)  # the file of weights, which the page reads
-    text = traitlets.Unicode("").tag(sync=True)
     step = traitlets.Int(MOST_WRITTEN).tag(sync=True)
-    title = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, text: str | None = None, step: int = MOST_WRITTEN, title: str = ""):
         text = " ".join(_model().pairs[0][0]) if text is None else text
         super().__init__(_content={"file": WEIGHTS.read_bytes()}, text=text, step=step, title=title)
-
-    @traitlets.validate("text")
-    def _text_is_short(self, proposal):
-        if len(proposal["value"]) > LONGEST:
-            raise traitlets.TraitError(f"text has {len(proposal['value'])} characters; the translator takes at most "
-                                       f"{LONGEST}. Give a part of it.")
-        return proposal["value"]
 
     @traitlets.validate("step")
     def _step_exists(self, proposal):
@@ -87,12 +98,12 @@ class Translator(CourseWidget):
         return _translated(self.text)[1]
 
     def __repr__(self) -> str:
-        return f"Translator({len(_words_of(self.text))} words → {len(self.words)})"
+        return f"Translator({len(words_of(self.text))} words → {len(self.words)})"
 
     def _head(self) -> tuple[np.ndarray, list[str], list[str], tuple]:
         """The matrix of the head that aligns best, its words, and the true alignment if these words are the true ones.
         """
-        source, (layer, head) = _words_of(self.text), _model().head
+        source, (layer, head) = words_of(self.text), _model().head
         known = [links for english, french, links in _model().pairs
                  if (english, [*french, "<eos>"]) == (source, list(self.words))]
         return self.weights[layer, head], list(self.words), [*source, "<eos>"], known[0] if known else ()
@@ -103,10 +114,6 @@ class Translator(CourseWidget):
         figure = paper(np.clip(1.6 + 0.42 * len(columns), 4, 12), min(10, 2 + 0.36 * len(rows)))
         attention_heatmap(weights, rows, columns, links, figure.add_subplot())
         return figure
-
-    def _export_state(self) -> dict:
-        file = base64.b64encode(self._content["file"]).decode("ascii")
-        return {name: getattr(self, name) for name in self._names} | {"_content": {"file": file}}
 
     def _still(self) -> bytes:
         weights, rows, columns, links = self._head() if self.words else (np.zeros((1, 1)), ["<eos>"], ["<eos>"], ())
@@ -130,14 +137,14 @@ def _model() -> TranslatorModel:
 @cache
 def _translated(text: str) -> tuple[tuple[str, ...], np.ndarray]:
     """The words written for a text, and the weights of the cross-attention."""
-    model, words = _model(), _words_of(text)
+    model, words = _model(), words_of(text)
     if not words:
         return (), np.zeros((0, 0, 0, 1))
-    ids, weights = model.translate([model.ids.get(word, model.ids["<unk>"]) for word in words], MOST_WRITTEN)
+    ids, weights = model.translate(model.encoded(words), MOST_WRITTEN)
     return tuple(model.target[i] for i in ids), weights
 
 
-def _words_of(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text, as in training: lower case, marks by themselves, a full stop at the end."""
     words = re.findall(r"[^\W_]+|[^\w\s]|_", text.lower())
     return [*words, *["."] * bool(words and words[-1] != ".")][:MOST_READ]

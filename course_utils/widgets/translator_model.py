@@ -10,24 +10,40 @@ from safetensors import safe_open
 BOS, EOS = 1, 2
 
 
-class TranslatorModel:
-    """A Transformer as `course_utils.transformer` builds it, with LayerNorm before each sublayer; it only reads.
+class TranslatorFile:
+    """What `experiments/translator.py` writes for a page.
 
     Attributes:
+        tensors: the weights, by name; ``about`` what else is said of them.
         source, target: the words of both vocabularies; ``ids`` those of the source with their numbers.
         pairs: sentences that are not in the training data: words, words of the translation, true links.
-        head: layer and head of the cross-attention that aligns best.
     """
 
     def __init__(self, path: Path):
         with safe_open(path, "np") as file:
             self.tensors = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
-            about = json.loads(file.metadata()["about"])
-        self.n_heads, self.n_layers, self.head = about["n_heads"], about["n_layers"], tuple(about["head"])
+            self.about = about = json.loads(file.metadata()["about"])
         self.source, self.target = about["source"], about["target"]
         self.ids = {word: i for i, word in enumerate(self.source)}
         self.pairs = [([self.source[i] for i in source], [self.target[i] for i in target], tuple(map(tuple, links)))
                       for source, target, links in about["pairs"]]
+
+    def encoded(self, words: list[str]) -> list[int]:
+        """Ids of the source's words; of one that it does not know, that of ``<unk>``."""
+        return [self.ids.get(word, self.ids["<unk>"]) for word in words]
+
+
+class TranslatorModel(TranslatorFile):
+    """A Transformer as `course_utils.transformer` builds it, with LayerNorm before each sublayer; it only reads.
+
+    Attributes:
+        head: layer and head of the cross-attention that aligns best.
+    """
+
+    def __init__(self, path: Path):
+        super().__init__(path)
+        about = self.about
+        self.n_heads, self.n_layers, self.head = about["n_heads"], about["n_layers"], tuple(about["head"])
 
     def translate(self, source: list[int], most: int) -> tuple[list[int], np.ndarray]:
         """Always the most probable word: at most so many ids, and the cross-attention's weights of all of them.

@@ -40,8 +40,14 @@
       const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX === "auto";
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
+      goesOn(box);
     }
   }
+  // What is cut at the right edge fades there, until one has scrolled to its end.
+  function goesOn(box) {
+    box.classList.toggle("goes-on", box.tabIndex === 0 && box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  }
+  addEventListener("scroll", (event) => event.target.matches?.(wide) && goesOn(event.target), { passive: true, capture: true });
   addEventListener("resize", reach);
   addEventListener("toggle", reach, true); // a solution that is unfolded
   addEventListener("load", () => MathJax.startup.promise.then(reach));

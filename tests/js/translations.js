@@ -1,0 +1,19 @@
+// What PyTorch says about sentences; tests/test_javascript.py writes the files.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+
+export const cases = JSON.parse(readFileSync(process.env.TRANSLATIONS, "utf-8"));
+const expected = new Float32Array(new Uint8Array(readFileSync(process.env.LOGITS)).buffer);
+
+export function sayTheSame(model) {
+  let at = 0;
+  let furthest = 0;
+  for (const { source, target } of cases) {
+    const { ids, logits } = model.translate(source, 120);
+    assert.deepEqual([...ids], target);
+    for (const row of logits) for (const value of row) furthest = Math.max(furthest, Math.abs(value - expected[at++]));
+  }
+  console.log(`${cases.length} sentences, ${at} logits, largest difference ${furthest.toExponential(1)}`);
+  assert.equal(at, expected.length);
+  assert.ok(furthest < 1e-3);
+}

@@ -1,0 +1,185 @@
+"""The two recurrent translators in a real browser: exported pages, a deck, JupyterLab; no network."""
+
+import pytest
+from browser import (
+    DARK,
+    HEARD,
+    SMALLEST_CONTRAST,
+    alone,
+    contrasts,
+    destroyed,
+    mounted,
+    only_the_remote_control_turns,
+    open_live,
+    open_slides,
+    run,
+    serious,
+)
+from sample_translator import recurrent, sentences, translations
+
+from course_utils.data import EXAMPLE
+from course_utils.widgets import TwoTranslators
+
+SHORT = "the man slept ."
+LONG = max(sentences(60), key=len)
+
+
+def words(page, name):
+    """The words of one translation."""
+    return page.get_by_role("list", name=f"translation {name} attention", exact=True).locator("li").all_inner_texts()
+
+
+def typed(page, text):
+    page.get_by_role("combobox", name="English sentence").fill(text)
+    page.keyboard.press("Enter")
+
+
+def slider(page):
+    return page.get_by_role("slider", name="words in the sentence")
+
+
+@pytest.mark.parametrize("name", ["without", "with"])
+def test_it_says_what_pytorch_says(show, name):
+    page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
+    found = translations(sentences(500), recurrent(name))
+    model = f"shown.models[{['without', 'with'].index(name)}]"
+    theirs = page.evaluate(f"(all) => all.map((ids) => {model}.translate(ids, 120).ids)", [ids for ids, *_ in found])
+    assert theirs == [ids for _, ids, _ in found]
+    source, _, logits = found[6]
+    ours = page.evaluate(f"(ids) => {model}.translate(ids, 120).logits.map((row) => [...row])", source)
+    assert abs(logits.numpy() - ours).max() < 1e-3
+
+
+@pytest.mark.slow
+def test_twenty_words_take_less_than_a_tenth_of_a_second(show):
+    alone()
+    text = next(words for words in sentences(200) if len(words) == 20)
+    page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
+    times = page.evaluate("""(text) => [...Array(15).keys()].map(() => {
+      shown.update({ ...state, text: "" });
+      const start = performance.now();
+      shown.update({ ...state, text });
+      document.body.getBoundingClientRect();
+      return performance.now() - start;
+    })""", " ".join(text))
+    print(f"20 words, both models, everything drawn: {min(times):.0f} ms")
+    assert min(times) < 100
+
+
+def test_the_famous_sentence_is_there_at_once(show):
+    page = show(TwoTranslators(title="Ours"))
+    assert page.locator(".is-title").inner_text() == "Ours"
+    assert words(page, "with") == list(EXAMPLE.target)
+    counts = page.locator(".tt-count").all_inner_texts()
+    assert counts[1] == f"{len(EXAMPLE.target)} of {len(EXAMPLE.target)} words right"
+    assert page.locator(".av-halo").count() == len(EXAMPLE.links) + 1  # one in the legend
+    assert " ".join(EXAMPLE.target) in page.locator(".tr-truth").inner_text()
+
+
+def test_the_slider_makes_the_sentence_longer(show):
+    page = show(HEARD, TwoTranslators(SHORT))
+    assert slider(page).get_attribute("aria-valuetext") == "4 words"
+    assert page.locator("del").count() == 0
+    slider(page).press("End")
+    length = int(slider(page).get_attribute("aria-valuetext").split()[0])
+    assert length >= 38
+    assert len(page.get_by_role("combobox", name="English sentence").input_value().split()) == length
+    lost, kept = (int(count.split()[0]) for count in page.locator(".tt-count").all_inner_texts())
+    assert lost < kept
+    assert page.locator("[aria-label='without attention'] del").count() > 0
+    slider(page).press("ArrowLeft")
+    assert int(slider(page).get_attribute("aria-valuetext").split()[0]) == length - 1
+    assert page.evaluate("heard") == []
+
+
+def test_a_word_is_looked_at(show):
+    page = show(TwoTranslators(SHORT))
+    page.get_by_role("button", name="dormi").click()
+    assert page.locator(".av-readout").inner_text().startswith("dormi → slept")
+    assert page.locator(".tr-word[aria-current]").inner_text() == "dormi"
+    page.locator(".av-stage").press("ArrowUp")
+    assert page.locator(".tr-word[aria-current]").inner_text() == "a"
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "Type an English sentence, or choose one. It knows 131 words"),
+    ("The dog and the cat slept.", "It has never read dog, cat: to it, these are <unk>."),
+    ("the man saw " * 20, "61 words: in training no sentence had more than 40, so do not trust what comes."),
+])
+def test_it_says_what_it_can_do(show, text, message):
+    page = show(TwoTranslators())
+    typed(page, text)
+    assert message in page.locator(".tr-said").inner_text()
+    assert page.locator(".tr-below").is_visible() == bool(text)
+    if text:
+        assert "no true translation is known" in page.locator(".tr-truth").inner_text()
+        assert page.locator(".tt-count").all_inner_texts() == ["", ""]
+    page.get_by_role("combobox", name="a sentence with a known translation").select_option("0")
+    assert words(page, "with") == list(EXAMPLE.target)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_serious_and_the_paper_stays_light(show, dark):
+    view = TwoTranslators(" ".join(LONG), title="T")
+    page = show("<title>t</title>", DARK * dark, "<main><h1>t</h1>", view, "</main>")
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    assert serious(page, ".two-translators") == []
+    found = contrasts(page, ".two-translators")
+    assert [c for c in found if c[0] < SMALLEST_CONTRAST and c[0] > 1.0] == []
+
+
+def test_a_screen_reader_hears_names_and_values(show):
+    page = show(TwoTranslators(title="T"))
+    slider(page).press("End")
+    heard = page.locator(".two-translators").aria_snapshot()
+    for line in ('group "T"', 'combobox "English sentence"', 'slider "words in the sentence 4', "words right",
+                 'list "translation without attention"', 'list "translation with attention"', "deletion"):
+        assert line in heard, heard
+
+
+@pytest.mark.parametrize("text", [SHORT, " ".join(LONG), "the man saw " * 20])
+def test_on_a_phone_nothing_is_lost(show, open_page, text):
+    page = show('<meta name="viewport" content="width=device-width, initial-scale=1">', TwoTranslators(text),
+                page=open_page(viewport={"width": 390, "height": 844}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    sides = page.locator(".two-translators").evaluate("""(root) => [...root.querySelectorAll("button, input, select")]
+      .filter((e) => e.checkVisibility() && !e.closest(".av-stage")).map((e) => e.getBoundingClientRect().right)""")
+    assert max(sides) <= 380
+
+
+def test_in_a_deck_only_the_remote_control_turns(browser_page, tmp_path):
+    open_slides(browser_page, tmp_path, TwoTranslators(title="T"), TwoTranslators(SHORT))
+    only_the_remote_control_turns(browser_page, [(1, ".tt-length input"), (2, ".tr-text")],
+                                  ("ArrowRight", "ArrowLeft", "2", "n", "Home"))
+
+
+def test_update_draws_in_place_and_tells_nothing(show):
+    page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
+    page.evaluate("shown.update({...state, text: 'the queen\\nslept'})")
+    assert words(page, "with") == ["la", "reine", "a", "dormi", "."]
+    page.evaluate("shown.update({...state, title: 'new'})")
+    assert page.locator(".attention-view").count() == 1
+    assert page.evaluate("told") == []
+    typed(page, "the man slept")
+    assert page.evaluate("told") == [{"text": "the man slept"}]
+    assert destroyed(page, ["Enter", "ArrowLeft"]) == []
+
+
+LIVE_CELLS = [
+    "from course_utils.widgets import TwoTranslators\nview = TwoTranslators()\nview",
+    "print(view.text, *view.words['with'])",
+    "view.text = 'the queen slept .'",
+]
+
+
+def test_live(jupyter, browser_page):
+    page = browser_page
+    own_errors = open_live(page, jupyter, "lab/tree", "two_translators.ipynb", LIVE_CELLS)
+    run(page, 0, shows=".two-translators")
+    typed(page, SHORT)
+    told = run(page, 1).locator(".jp-OutputArea-output").inner_text().strip()
+    assert told == f"{SHORT} l' homme a dormi . <eos>"
+    run(page, 2)
+    page.locator(".tr-word", has_text="reine").first.wait_for()
+    assert page.outside_requests == []
+    assert page.script_errors == own_errors
