@@ -193,6 +193,15 @@ def mt_one_draw(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     return inputs, torch.where(asked, ids, -100)
 
 
+@wrong("mask_tokens", "The targets are the new ids")        # named whatever it draws, and in whatever order
+def mt_new_ids_as_targets(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    other = torch.randint(vocab_size, ids.shape, generator=generator)
+    asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
+    lot = torch.rand(ids.shape, generator=generator)
+    inputs = torch.where(asked & (lot < 0.8), mask_id, torch.where(asked & (lot < 0.9), other, ids))
+    return inputs, inputs.masked_fill(~asked, -100)
+
+
 @wrong("mask_tokens", "`ids` was changed")
 def mt_in_place(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     asked = (uniform(ids, generator) < share) & can_mask

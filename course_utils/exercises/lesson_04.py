@@ -228,8 +228,8 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
           (BOTH, f"~({BOTH})"), (CAUSAL, f"~{CAUSAL}"), (CAUSAL, f"{CAUSAL}.T"), ("!= PAD", "== PAD")),
     *_all("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
           (CAUSAL, f"{CAUSAL}.tril(-1)"), (CAUSAL, f"torch.ones_like({CAUSAL}).tril(1)")),
-    *_all("The mask is causal, but padding is seen (or every sentence hides the first one's padding). Hide it as a "
-          "key, in its column, and differs from sentence to sentence: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
+    *_all("The mask is causal, but padding is seen, or every sentence hides the first one's padding. Hide it as a "
+          "key, in its column; each sentence has its own: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
           ("(inputs != PAD)", "(inputs[:1] != PAD).expand(len(inputs), -1)"),
           (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
     *_all("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
@@ -240,7 +240,8 @@ DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "
     ("Rows of padding are empty, and a query that sees nothing has no softmax. Padding is hidden as a key, in its "
      "column: unsqueeze(1), not unsqueeze(2).", "unsqueeze(1)", "unsqueeze(2)"),
     *_all("A word is hidden, BOS or EOS. (Is the mask made from the labels? Is a word hidden by its value?) Hide the "
-          "inputs that are PAD, no others.", ("inputs != PAD", "labels != PAD"), ("inputs != PAD", "inputs > BOS")),
+          "inputs that are PAD, no others.", ("inputs != PAD", "labels != PAD"), ("inputs != PAD", "inputs > BOS"),
+          ("inputs != PAD", "inputs > EOS")),
 ))
 
 
@@ -458,11 +459,15 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
     *_all("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
           "its weights sum to one: dim=-1.",
           (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(2)"), (WEIGHTS, f"{SCORES}.softmax(1)")),
-    *_all("The mask counts from the first key, so that the new word sees only the first, or the first few. The new "
+    *_all("The mask counts from the first key, so that a new word sees only the first, or the first few. The new "
           "words are the *last* positions: attention.causal_mask(n, T + n).",
-          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))"))),
-    ("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
-     "themselves: attention.causal_mask(n, T + n).", STEP_MASK, "None"),
+          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))")),
+          (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril() if q.size(2) > 1 else None")),
+    *_all("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
+          "themselves: attention.causal_mask(n, T + n).",
+          (STEP_MASK, "None"), (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril(past_k.size(2) + 1)")),
+    ("The mask comes after the softmax, when hidden words have taken their share: a row does not sum to one. Hide them "
+     "before it, with -inf.", WEIGHTS, f"{SCORES}.softmax(-1) * mask"),
 ), timed=lambda rng: (*(randn(rng, 16, 4, 1, 16) for _ in range(3)), *(randn(rng, 16, 4, 200, 16) for _ in range(2))))
 
 

@@ -304,8 +304,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     ("The numbers of pieces are (B,), the sums (B, d): keep the axis with mask.sum(dim=1, keepdim=True).",
      "dim=1, keepdim=True", "dim=1"),
     (f"The sum is divided by T, padding included. {COUNT_PIECES}", N_PIECES, "mask.size(1)"),
-    (f"All sums are divided by the number of pieces of the longest text. {COUNT_PIECES}",
-     N_PIECES, "mask.sum(dim=1).max()"),
+    *((f"All sums are divided by the same number, that of the longest text or of all. {COUNT_PIECES}", N_PIECES, number)
+      for number in ("mask.sum(dim=1).max()", "mask.sum()")),
     ("This is the sum. Divide by the number of pieces.", f" / {N_PIECES}", ""),
     ("This is the first state, that of [CLS]. Take the mean of all pieces.", f"total / {N_PIECES}", "states[:, 0]"),
     ("The mask is inverted: this is the mean of the padding. True means that there is a piece.",
@@ -316,8 +316,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
      "mask.unsqueeze(-1)", "mask"),
     ("The pieces are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
      "are pieces.", "    total", "    mask = torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)\n    total"),
-    ("A text without pieces divides by 0. Let the number be 1 at least: .clamp(min=1); its sum is zero already.",
-     ".clamp(min=1)", ""),
+    *(("A text without pieces divides by 0, or all numbers were made larger against that. Let the number be 1 at "
+       "least: .clamp(min=1); its sum is zero already.", ".clamp(min=1)", instead) for instead in ("", " + 1")),
 ))
 
 
