@@ -193,12 +193,13 @@ def mt_one_draw(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     return inputs, torch.where(asked, ids, -100)
 
 
-@wrong("mask_tokens", "The targets are the new ids")        # named whatever it draws, and in whatever order
+@wrong("mask_tokens", "The targets are the new ids")    # its draws are not the fault's
 def mt_new_ids_as_targets(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
-    other = torch.randint(vocab_size, ids.shape, generator=generator)
     asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
     lot = torch.rand(ids.shape, generator=generator)
-    inputs = torch.where(asked & (lot < 0.8), mask_id, torch.where(asked & (lot < 0.9), other, ids))
+    other = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)
+    inputs = torch.where(asked & (lot >= 0.8) & (lot < 0.9), other, inputs)
     return inputs, inputs.masked_fill(~asked, -100)
 
 
