@@ -602,7 +602,7 @@ def _processes(equal=False):
     def make(rng):
         P, n = sizes(rng, 2)
         tokens = torch.full((P,), 7) if equal else torch.randint(3, 60, (P,), generator=rng)
-        return randn(rng, P, n), tokens.float()
+        return randn(rng, P, n).double(), tokens.double()     # float64, as in the lesson: no gradient is asked for
     return make
 
 
