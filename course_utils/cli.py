@@ -524,7 +524,7 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
                tell=lambda line: _progress("") or print(line, flush=True), show=_progress)
         asked = tried
     for claim in asked:
-        found = seeds.tried(claim.id, claim.terms.condition)
+        found = seeds.tried(claim.id, claim.terms.condition, claim.made_by)
         print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
     return EXIT_OK
 

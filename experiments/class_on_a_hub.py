@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import pwd
+import runpy
 import secrets
 import subprocess
 import sys
@@ -27,7 +28,8 @@ from course_utils.claims.stored import store
 
 HERE = Path(__file__).resolve().parent
 ADDRESS = "http://127.0.0.1:8890"
-FOLDER = "attention-course/notebooks"
+CONFIG = HERE.parent / "hub" / "jupyterhub_config.py"
+FOLDER = f"{runpy.run_path(str(CONFIG))['FOLDER']}/notebooks"
 PRIVATE = "mine.txt"
 
 
@@ -141,7 +143,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     names, password = [f"course-try-{i}" for i in range(options.students)], secrets.token_hex(12)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "jupyterhub", "-f", str(HERE.parent / "hub" / "jupyterhub_config.py"),
+        command = [sys.executable, "-m", "jupyterhub", "-f", str(CONFIG),
                    "--JupyterHub.bind_url=" + ADDRESS]
         with (Path(folder) / "log").open("w") as log:
             hub = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log,

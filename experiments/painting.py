@@ -21,6 +21,7 @@ from course_utils.training import fit
 from course_utils.vision import Labelled
 
 WIDTH, NOISE, BATCH = 32, 32, 64
+RATES = 1e-3, 4e-3  # of the generator and of the discriminator
 DRAWS = 5
 
 
@@ -91,10 +92,10 @@ def train(layer: type[nn.Module], data: Labelled, steps: int, seed: int) -> tupl
     """A generator after so many steps, in evaluation mode, and its gamma after each."""
     torch.manual_seed(seed)
     G, D = Generator(layer), Discriminator(layer)
-    slow, fast = (torch.optim.Adam(net.parameters(), lr, betas=(0.0, 0.9)) for net, lr in ((G, 1e-3), (D, 4e-3)))
+    slow, fast = (torch.optim.Adam(net.parameters(), betas=(0.0, 0.9)) for net in (G, D))
     gammas = []
     for step in range(steps):
-        for optimizer, lr in ((slow, 1e-3), (fast, 4e-3)):
+        for optimizer, lr in zip((slow, fast), RATES, strict=True):
             optimizer.param_groups[0]["lr"] = lr * min(1, 2 * (1 - step / steps))
         rows, digits = torch.randint(len(data.images), (BATCH,)), torch.randint(10, (BATCH,))
         fake = G(torch.randn(BATCH, NOISE), digits)

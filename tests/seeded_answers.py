@@ -69,6 +69,7 @@ class Answers:
         for why, wrong in lesson_exercise.known:
             verdict = lesson_exercise.judge(wrong)
             assert verdict.kind == "wrong", why
+            assert "NameError" not in verdict.text, why
             assert verdict.text.endswith(f"\nWhy: {why}"), (why, verdict.text)
 
     def test_a_dozen_reasons_at_most_and_forty_edits(self, lesson_exercise):

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from course_utils.claims import MIME, ClaimDoesNotHold, card, claim, collect, condition, ledger, seeds, table
+from course_utils.claims import (
+    MIME,
+    ClaimDoesNotHold,
+    card,
+    claim,
+    collect,
+    condition,
+    declared,
+    ledger,
+    seeds,
+    table,
+)
 from course_utils.claims.seeds import Trial
 from course_utils.claims.stored import Stored
 from course_utils.course import KEEP_GOING, CourseError
@@ -14,6 +25,7 @@ from course_utils.course import KEEP_GOING, CourseError
 ROW = {"id": "02.bleu-by-length", "says": "BLEU stays.", "source": "Bahdanau et al. 2015, fig. 2",
        "published": "26.8", "measured": {"with": 93.456, "share": (0.961, "{:.0%}"), "how": "by hand"},
        "holds": '"with" >= 80 and "share" > 0.5'}
+MADE_BY = "0123456789ab"
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +33,7 @@ def no_record(monkeypatch, tmp_path):
     """No seed was tried; returns where the record would be."""
     monkeypatch.delenv(KEEP_GOING, raising=False)
     monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
+    monkeypatch.setattr(declared, "made_by", {ROW["id"]: MADE_BY}.get)
     return tmp_path / "claims_at_seeds.json"
 
 
@@ -256,7 +269,7 @@ def trial(holds, stopped=""):
 ])
 def test_the_card_says_at_how_many_seeds(shown, trials, words, short):
     if trials:
-        seeds.add(ROW["id"], ROW["holds"], trials)
+        seeds.add(ROW["id"], ROW["holds"], MADE_BY, trials)
     claim(**ROW)
     assert f"holds (experiment; {words})" in shown[0]["text/plain"]
     assert f"experiment · {words}<" in shown[0]["text/html"]
@@ -267,23 +280,33 @@ def test_the_card_says_at_how_many_seeds(shown, trials, words, short):
 
 
 def test_a_record_under_another_condition_does_not_count(shown):
-    seeds.add(ROW["id"], '"with" >= 70', {0: trial(True)})
+    seeds.add(ROW["id"], '"with" >= 70', MADE_BY, {0: trial(True)})
     claim(**ROW)
     assert "not yet tried" in shown[0]["text/plain"]
-    seeds.add(ROW["id"], ROW["holds"], {1: trial(True)})
+    seeds.add(ROW["id"], ROW["holds"], MADE_BY, {1: trial(True)})
     assert list(seeds.read()[ROW["id"]].seeds) == [1]          # what was tried under the other one is dropped
-    seeds.add(ROW["id"], ROW["holds"], {0: trial(False)})
+    seeds.add(ROW["id"], ROW["holds"], MADE_BY, {0: trial(False)})
     assert list(seeds.read()[ROW["id"]].seeds) == [0, 1]
     claim(**ROW)
     assert "held at 2 of 2 seeds" in shown[1]["text/plain"]          # this run is at seed 0, and counts
-    seeds.add(ROW["id"], ROW["holds"], {2: trial(False)})
+    seeds.add(ROW["id"], ROW["holds"], MADE_BY, {2: trial(False)})
     claim(**ROW)
     assert "held at 2 of 3 seeds (not at 2)" in shown[2]["text/plain"]
 
 
+def test_a_record_of_other_code_does_not_count_and_one_older_than_the_digest_does(shown):
+    for made_by, words in (("another code", "not yet tried"), ("", "held at 2 of 2 seeds"), (MADE_BY, "held at 2 of")):
+        seeds.add(ROW["id"], ROW["holds"], made_by, {1: trial(True)})
+        claim(**ROW)
+        assert words in shown[-1]["text/plain"]
+        assert seeds.read()[ROW["id"]] == seeds.Tried(ROW["holds"], made_by, {1: trial(True)})
+    seeds.add(ROW["id"], ROW["holds"], "another code", {2: trial(True)})
+    assert list(seeds.read()[ROW["id"]].seeds) == [2]
+
+
 def test_an_identity_is_not_tried_unless_somebody_did(shown):
     claim(**ROW, kind="identity")
-    seeds.add(ROW["id"], ROW["holds"], {0: trial(True), 1: trial(True)})
+    seeds.add(ROW["id"], ROW["holds"], MADE_BY, {0: trial(True), 1: trial(True)})
     claim(**ROW, kind="identity")
     assert [bundle["text/plain"].splitlines()[-1] for bundle in shown] == [
         "  verdict:   holds (identity)", "  verdict:   holds (identity; held at 2 of 2 seeds)"]
@@ -336,7 +359,7 @@ def test_the_ledger_of_the_course_does_not_depend_on_the_folder(shown, tmp_path,
     monkeypatch.chdir(tmp_path.parent)
     with pytest.raises(ValueError, match="no notebook to read claims from: in .*notebooks there is no lesson"):
         collect()
-    seeds.add(ROW["id"], ROW["holds"], {0: trial(True), 1: trial(False)})
+    seeds.add(ROW["id"], ROW["holds"], MADE_BY, {0: trial(True), 1: trial(False)})
     (tmp_path / "notebooks").mkdir()
     notebook(tmp_path / "notebooks" / "02_a.ipynb", shown)
     [found] = collect()

@@ -59,7 +59,7 @@ def test_a_card_has_no_narrow_column_and_numbers_stand_right(browser_page, width
 @pytest.fixture
 def ledger():
     """44 claims in four lessons; 02.claim-3 fails at a seed, 01.claim-0 does not hold at this scale."""
-    seeds.add("02.claim-3", '"4-9 words" >= 80', {seed: Trial(seed == 0, {}, "a", "b", "c") for seed in (0, 3)})
+    seeds.add("02.claim-3", '"4-9 words" >= 80', "", {seed: Trial(seed == 0, {}, "a", "b", "c") for seed in (0, 3)})
     cards = [make(f"0{lesson}.claim-{i}", kind="identity" if i == 1 else "experiment",
                   condition='"4-9 words" >= 90' if (lesson, i) == (1, 0) else '"4-9 words" >= 80',
                   expected=(lesson, i) != (1, 0)) for lesson in range(1, 5) for i in range(11)]

@@ -70,8 +70,8 @@ def test_claims_are_tried_up_to_the_last_cell_asked_for_and_kept(course, capfd):
     assert run(course, "01.same", "--seeds", "1") == 0
     out, _ = capfd.readouterr()
     assert "01_a.ipynb seed 1: 1 of 1 claims as expected" in out
-    assert [trial.holds for trial in seeds.tried("01.same", '"x" <= 1').seeds.values()] == [True]
-    assert seeds.tried("01.at-0-and-1", '"x" <= 1').short == "1 of 2"     # what was there stays
+    assert [trial.holds for trial in seeds.read()["01.same"].seeds.values()] == [True]
+    assert seeds.read()["01.at-0-and-1"].short == "1 of 2"     # what was there stays
     assert not (course / "notebooks" / "late").exists()
 
 
@@ -149,7 +149,7 @@ def test_another_wish_is_refused(course, capsys, words, says):
 
 
 def test_a_slip_in_the_program_is_no_wish_of_the_user(course, monkeypatch):
-    def tried(id, condition):
+    def tried(id, condition, made_by):
         raise ValueError("a slip")
 
     monkeypatch.setattr(seeds, "tried", tried)

@@ -722,6 +722,11 @@ def cg_product(gradients, n_tokens):
 
 
 @right("combined_gradient")
+def cg_with_numbers(gradients, n_tokens):
+    return sum(gradient * n for gradient, n in zip(gradients, n_tokens.tolist(), strict=True)) / int(n_tokens.sum())
+
+
+@right("combined_gradient")
 def cg_loop(gradients, n_tokens):
     total = torch.zeros_like(gradients[0])
     for gradient, n in zip(gradients, n_tokens, strict=True):

@@ -193,6 +193,16 @@ def mt_one_draw(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     return inputs, torch.where(asked, ids, -100)
 
 
+@wrong("mask_tokens", "The targets are the new ids")    # its draws are not the fault's
+def mt_new_ids_as_targets(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
+    lot = torch.rand(ids.shape, generator=generator)
+    other = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)
+    inputs = torch.where(asked & (lot >= 0.8) & (lot < 0.9), other, inputs)
+    return inputs, inputs.masked_fill(~asked, -100)
+
+
 @wrong("mask_tokens", "`ids` was changed")
 def mt_in_place(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     asked = (uniform(ids, generator) < share) & can_mask

@@ -65,8 +65,9 @@ def cp_matrix_in_numpy(n, window):
 def cp_pair_by_pair(n, window):
     pairs = 0
     for query in range(n):
-        for key in range(n):
-            pairs += 0 <= query - key <= window
+        for key in range(query + 1):                # the quickest of such loops: half of the pairs
+            if query - key <= window:
+                pairs += 1
     return pairs
 
 

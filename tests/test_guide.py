@@ -58,7 +58,7 @@ def test_a_lessons_further_notebooks_are_linked_with_their_minutes(path):
 
 def test_claims_that_failed_somewhere_are_named_and_no_others():
     claims = [claim for path in with_claims(PATHS) for claim in declared.declared(path)]
-    tried = {claim.id: seeds.tried(claim.id, claim.terms.condition) for claim in claims}
+    tried = {claim.id: seeds.tried(claim.id, claim.terms.condition, claim.made_by) for claim in claims}
     failed = {claim.id for claim in claims if not claim.terms.expected
               or tried[claim.id].failed(claim.terms.expected)}
     assert set(re.findall(r"`(\d\d\.[a-z-]+)`", GUIDE)) == failed

@@ -60,7 +60,9 @@ class Claim:
     @property
     def trials(self) -> seeds.Tried:
         """Those in the record, and this run; without this run for what is not repeated: an identity, or stored."""
-        found = seeds.tried(self.id, self.terms.condition)
+        from .declared import made_by  # only here: that module reads the calls of `claim`
+
+        found = seeds.tried(self.id, self.terms.condition, made_by(self.id))
         repeated = self.terms.kind == "experiment" and not self.stored
         return found.including(self.seed, self.holds) if repeated else found
 

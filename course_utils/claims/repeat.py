@@ -80,7 +80,7 @@ def _keep(claims: list[Declared], seed: int, answer: dict, told: dict[str, str],
         stopped = "" if found else answer["stopped"] or "its cell showed no card"
         trial = seeds.Trial(bool(found) and found["holds"], dict(found["measured"]) if found else {}, **told,
                             stopped=stopped)
-        seeds.add(claim.id, claim.terms.condition, {seed: trial})
+        seeds.add(claim.id, claim.terms.condition, claim.made_by, {seed: trial})
         if trial.holds != claim.terms.expected or stopped:
             failed.append(f"{claim.id} ({stopped or found['verdict']})")
     rest = f"; not as expected: {', '.join(failed)}" if failed else ""

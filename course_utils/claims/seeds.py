@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -29,9 +29,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tried:
-    """A claim at several seeds, all under one condition."""
+    """A claim at several seeds, all under one condition and made by one code."""
 
     condition: str
+    made_by: str = ""
+    """The digest of that code, see `declared.Declared`; empty in trials that are older than it."""
     seeds: dict[int, Trial] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -52,7 +54,7 @@ class Tried:
 
     def including(self, seed: int, holds: bool) -> "Tried":
         """With one more run, which takes the place of a trial at the same seed."""
-        return Tried(self.condition, {**self.seeds, seed: Trial(holds, {}, "", "", "")})
+        return replace(self, seeds={**self.seeds, seed: Trial(holds, {}, "", "", "")})
 
     def failed(self, expected: bool) -> list[int]:
         """The seeds at which it did not come out as expected, or was not reached."""
@@ -77,23 +79,27 @@ def read() -> dict[str, Tried]:
 def _read(path: Path, changed: int) -> dict[str, Tried]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return {id: Tried(row["condition"], {int(seed): Trial(**trial) for seed, trial in row["seeds"].items()})
+        return {id: Tried(row["condition"], row.get("made_by", ""),
+                          {int(seed): Trial(**trial) for seed, trial in row["seeds"].items()})
                 for id, row in rows.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         raise CourseError(f"{path} is not a record of claims at seeds ({problem!r}). Delete it and make it again with "
                           "`course claims --seeds 0 1 2 3 4`.") from problem
 
 
-def tried(id: str, condition: str) -> Tried:
-    """The trials of a claim under this condition; those under another one do not count."""
+def tried(id: str, condition: str, made_by: str) -> Tried:
+    """The trials of a claim under this condition, made by this code; others do not count."""
     found = read().get(id)
-    return found if found and found.condition == condition else Tried(condition)
+    counts = found and found.condition == condition and found.made_by in (made_by, "")
+    return found if counts else Tried(condition, made_by)
 
 
-def add(id: str, condition: str, trials: Mapping[int, Trial]) -> None:
-    """Add trials to the record in one step; those of the same claim under another condition are dropped."""
+def add(id: str, condition: str, made_by: str, trials: Mapping[int, Trial]) -> None:
+    """Add trials to the record in one step; those of the same claim that differ in condition or code are dropped."""
     rows = dict(read())
-    rows[id] = Tried(condition, dict(sorted({**tried(id, condition).seeds, **trials}.items())))
+    old = tried(id, condition, made_by)
+    kept = old.seeds if old.made_by == made_by else {}
+    rows[id] = Tried(condition, made_by, dict(sorted({**kept, **trials}.items())))
     text = ",\n".join(f"{json.dumps(id)}: {_dump(rows[id])}" for id in sorted(rows))
     with replace_file(RECORD) as file:
         file.write(f"{{\n{text}\n}}\n")
@@ -103,4 +109,6 @@ def _dump(row: Tried) -> str:
     """One line a trial, so that a difference between two versions of the file can be read."""
     lines = (f"  {json.dumps(str(seed))}: {json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False)}"
              for seed, trial in row.seeds.items())
-    return f'{{"condition": {json.dumps(row.condition, ensure_ascii=False)}, "seeds": {{\n' + ",\n".join(lines) + "}}"
+    made_by = f'"made_by": {json.dumps(row.made_by)}, ' if row.made_by else ""
+    return (f'{{"condition": {json.dumps(row.condition, ensure_ascii=False)}, {made_by}"seeds": {{\n'
+            + ",\n".join(lines) + "}}")

@@ -14,16 +14,19 @@ def _share(cases: Tensor) -> float:
     return cases.mean().item() if cases.numel() else 0.0
 
 
-def _wrong_count(counted: dict[str, Tensor], expected: dict[str, tuple[float, float]]) -> str:
-    """The sentence whose share is furthest from what chance allows, or an empty string; expected: share, of how many.
+Expected = dict[str, tuple[float, float, float]]  # sentence: share, variance of one case, of how many cases
+
+
+def _wrong_count(counted: dict[str, Tensor], expected: Expected) -> str:
+    """The sentence whose share is furthest from what chance allows, or an empty string.
 
     Five standard deviations of the difference are allowed, and half a point.
     """
     def beyond(sentence):
-        (wanted, n), cases = expected[sentence], counted[sentence]
+        (wanted, variance, n), cases = expected[sentence], counted[sentence]
         if not cases.numel():
             return 0.0
-        spread = math.sqrt(wanted * (1 - wanted) * (1 / cases.numel() + 1 / max(n, 1)))
+        spread = math.sqrt(variance * (1 / cases.numel() + 1 / max(n, 1)))
         return abs(_share(cases) - wanted) / (0.005 + 5 * spread)
 
     furthest = max(expected, key=beyond)
@@ -68,11 +71,15 @@ class Counted(Exercise):
                                      f"{'about ' * (0 < wanted < 1)}{wanted:.0%}.", inputs[0], None, why)
         return Verdict("right", f"{self.right}, counted on {inputs[0][0].numel() * N_INPUTS:,} places each.")
 
-    def _count(self, function, inputs) -> tuple[dict[str, Tensor], dict[str, tuple[float, float]]]:
+    def _count(self, function, inputs) -> tuple[dict[str, Tensor], Expected]:
         found = [self.counts(function, arguments, attempt(function, arguments)[0]) for arguments in inputs]
         counted = {sentence: torch.cat([counts[sentence, share] for counts in found]).double()
                    for sentence, share in found[0]}
-        return counted, {sentence: (share, math.inf) for sentence, share in found[0]}
+        return counted, {sentence: (share, share * (1 - share), math.inf) for sentence, share in found[0]}
 
-    def _drawn(self, wrong, inputs) -> dict[str, tuple[float, float]]:
-        return {sentence: (_share(cases), cases.numel()) for sentence, cases in self._count(wrong, inputs)[0].items()}
+    def _drawn(self, wrong, inputs) -> Expected:
+        """A fault's shares; none of 100 cases is not never, so that a right answer's variance is the least."""
+        counted, right = self._count(wrong, inputs)
+        shares = {sentence: _share(cases) for sentence, cases in counted.items()}
+        return {sentence: (share, max(share * (1 - share), right[sentence][1]), counted[sentence].numel())
+                for sentence, share in shares.items()}

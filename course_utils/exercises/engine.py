@@ -228,6 +228,11 @@ def edited(function: Callable, *edits: str) -> Callable:
     return names[function.__name__]
 
 
+def each(why: str, *edits: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Several faults with one sentence."""
+    return [(why, *edit) for edit in edits]
+
+
 def _own_lines(error: BaseException | None) -> str:
     """The traceback of a student's exception, without the engine's lines."""
     if error is None or error.__traceback__ is None:

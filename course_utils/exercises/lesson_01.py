@@ -10,12 +10,7 @@ import torch.nn.functional as F
 from ..data.text import BOS, EOS, PAD
 from ..metrics import bleu
 from .engine import Exercise
-from .inputs import randn, sizes
-
-
-def _number(rng, low: int, high: int) -> int:
-    return int(torch.randint(low, high, (), generator=rng))
-
+from .inputs import number, randn, sizes, targets
 
 # --- pad_batch -----------------------------------------------------------------------------------------------
 
@@ -79,10 +74,10 @@ def _words_inputs(rng):
     """A few words of few letters; no letter twice in a row, and one pair more frequent than all others."""
     while True:
         letters, words = _letters(rng, 4), {}
-        for _ in range(_number(rng, 6, 9)):
-            word = [letters[i] for i in torch.randint(0, 4, (_number(rng, 3, 7),), generator=rng)]
+        for _ in range(number(rng, 6, 9)):
+            word = [letters[i] for i in torch.randint(0, 4, (number(rng, 3, 7),), generator=rng)]
             if all(a != b for a, b in pairwise(word)):
-                words[*word[:-1], word[-1] + "·"] = _number(rng, 1, 20)
+                words[*word[:-1], word[-1] + "·"] = number(rng, 1, 20)
         most = Counter(pair for word, n in words.items() for pair in [*pairwise(word)] * n).most_common(2)
         if len(words) > 3 and most[0][1] > most[1][1]:
             return (words,)
@@ -91,7 +86,7 @@ def _words_inputs(rng):
 def _words_of(*words, step=1):
     """A maker of words of a to e, for which other letters stand in the same order; counts n, n + step, …"""
     def make(rng):
-        letters, n = "".join(sorted(_letters(rng, 5))), _number(rng, 3, 9)
+        letters, n = "".join(sorted(_letters(rng, 5))), number(rng, 3, 9)
         letters = str.maketrans("abcdeABCDE", letters + letters.upper())
         return ({tuple(f"{word}·".translate(letters).split()): n + step * i for i, word in enumerate(words)},)
     return make
@@ -132,7 +127,7 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
       for best in (FIRST_MET[1], "max((n, pair) for pair, n in counts.items())[1]",
                    "min(counts, key=lambda pair: (-counts[pair], pair[0]))",
                    "min(counts, key=lambda pair: (-counts[pair], pair[::-1]))")),
-), timed=lambda rng: ({tuple(_letters(rng, _number(rng, 2, 9))): _number(rng, 1, 99) for _ in range(40)},))
+), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
 
 
 # --- gate_bias -----------------------------------------------------------------------------------------------
@@ -145,7 +140,7 @@ def gate_bias(fraction, steps):
 
 def _gate_inputs(rng, steps=None):
     """A fraction between 0.005 and 0.995, and a number of steps from 2."""
-    return 0.005 + 0.99 * float(torch.rand((), generator=rng)), steps or _number(rng, 2, 120)
+    return 0.005 + 0.99 * float(torch.rand((), generator=rng)), steps or number(rng, 2, 120)
 
 
 GATE, UNDONE = "fraction ** (1 / steps)", "math.log(gate / (1 - gate))"
@@ -213,8 +208,6 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
       for new in (f"torch.sigmoid({NEW})", NEW)),
     *(("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, GATES.replace(".sigmoid()", gate))
       for gate in (".tanh()", ".softmax(-1)", "")),
-    *(("A bias is forgotten. Both products have one, b_x and b_h.", "x @ W_x.T + b_x", f"x @ W_x.T{b_x}",
-       "h @ W_h.T + b_h", f"h @ W_h.T{b_h}") for b_x, b_h in ((" + b_x", ""), ("", " + b_h"), ("", ""))),
     *(("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
        "torch.sigmoid.", *edit) for edit in (
         (GATES, "r, z = (1 / (1 + (-total).exp()) for total in (x_r + h_r, x_z + h_z))"),
@@ -232,24 +225,13 @@ def shift(target):
     return target[:, :-1], target[:, 1:]
 
 
-def _target_inputs(rng, B=None):
-    """Rows of BOS, words, EOS and padding; the last row has none."""
-    b, columns = sizes(rng, 2)
-    B, columns = B or b, columns + 6                           # at most 7 rows, at least 8 columns
-    target = torch.randint(EOS + 1, 40, (B, columns), generator=rng)
-    ends = torch.tensor([*torch.randint(1, columns - 1, (B - 1,), generator=rng), columns - 1])
-    target[:, 0] = BOS
-    target[torch.arange(B), ends] = EOS
-    return (target.masked_fill(torch.arange(columns) > ends[:, None], PAD),)
-
-
 INPUTS, LABELS = "target[:, :-1]", "target[:, 1:]"
 CUT = "One of the two is not cut. The inputs lose the last column, the labels the first: T columns each."
 SAME = "Both are the same: the decoder would be asked to copy what it reads."
 
 SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
-    "on ordinary inputs": _target_inputs,
-    "with one sentence (B = 1)": lambda rng: _target_inputs(rng, 1),
+    "on ordinary inputs": targets,
+    "with one sentence (B = 1)": lambda rng: targets(rng, 1),
 }, (
     *((SAME + why, f"{INPUTS}, {LABELS}", f"{both}, {both}") for both, why in (
         (INPUTS, " The labels are one word ahead: target[:, 1:]."),
@@ -269,7 +251,7 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
     ("EOS is taken out of the labels. The decoder has to learn when to stop.",
      LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"),
     ("The inputs begin with a second BOS. The target has one already: target[:, :-1].",
-     INPUTS, "F.pad(target[:, :-2], (1, 0), value=BOS)"),
+     INPUTS, f"F.pad(target[:, :-2], (1, 0), value={BOS})"),
     *((CUT, f"{INPUTS}, {LABELS}", both) for both in (
         f"target, {LABELS}", f"{INPUTS}, target", "target, F.pad(target[:, 1:], (0, 1))",
         "target, target.roll(-1, 1)")),
@@ -313,7 +295,6 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     "when the beam is wider than the vocabulary": lambda rng: _beam_inputs(rng, 4, 14),
     "when the scores are low (around -2000)": lambda rng: _beam_inputs(rng, low=2000),
 }, (
-    ("The scores so far are not added: a poor beginning is forgotten. Add scores.unsqueeze(1).", SUM, "log_probs"),
     *(("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
        SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2",
                                  f"({SUM}).flatten().log_softmax(0).view_as(log_probs)")),
@@ -359,10 +340,10 @@ def _translations_inputs(rng, lengths=range(2, 11), buckets=((2, 4), (5, 7), (8,
         return [["a", "A", "b", "B", "c-c", "d'", "e.e", "f"][i] for i in torch.randint(0, 8, (n,), generator=rng)]
     sources = [some(lengths[i // 2]) for i in torch.randperm(2 * len(lengths), generator=rng)]
     sources.append([*sources[0]])
-    references = [some(len(source) + _number(rng, 0, 4)) for source in sources]
-    hypotheses = [words[:len(words) - _number(rng, 0, 2)] for words in references]
+    references = [some(len(source) + number(rng, 0, 4)) for source in sources]
+    hypotheses = [words[:len(words) - number(rng, 0, 2)] for words in references]
     for hypothesis in hypotheses:
-        hypothesis[_number(rng, 0, len(hypothesis))] = some(1)[0]
+        hypothesis[number(rng, 0, len(hypothesis))] = some(1)[0]
     return sources, hypotheses, references, list(buckets)
 
 
@@ -415,7 +396,7 @@ def sampled_loss(hidden, targets, weight, candidates):
 
 def _sampled_inputs(rng, all_words=False, scale=1, others=1):
     B, d = sizes(rng, 2)
-    V = 20 + _number(rng, 0, 5)
+    V = 20 + number(rng, 0, 5)
     targets = torch.randint(1, V, (B,), generator=rng)
     targets[0] *= not all_words
     some = torch.cat([targets, torch.randperm(V - 1, generator=rng)[:6] + 1])      # 0 is none, so that numbers move

@@ -132,7 +132,6 @@ HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {
     ("These are the columns alone. A link is a pair (row, column).", ENUMERATED, "weights.argmax(dim=1).tolist()"),
     ("Every cell became a link. Keep one a row: the largest weight.",
      ENUMERATED, "map(tuple, (weights >= 0).nonzero().tolist())"),
-    ("The links are the diagonal: the weights are not used.", ENUMERATED, "(row, row) for row in range(len(weights))"),
 ))
 
 
@@ -241,10 +240,6 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     ("The tanh is taken of query and key apart. They meet inside: tanh(q + k).",
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
-    ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
-     "@ v", "@ torch.ones_like(v)"),
-    ("The vector v is not used: the hidden units are summed or averaged, each with the same weight.",
-     "@ v", "@ torch.ones_like(v) / len(v)"),
     ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v", "* v"),
     ("Queries and keys have changed places. Queries are the rows: query.unsqueeze(2) + keys.unsqueeze(1).",
      CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
@@ -352,7 +347,7 @@ def _links_mirrored(rng):
     return predicted, true | {(column, row) for row, column in predicted}
 
 
-RATE, TOTAL = "1 - 2 * len(predicted & true) / total", "len(predicted) + len(true)"
+RATE = "1 - 2 * len(predicted & true) / total"
 UNION = "The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|."
 PARENTHESES = "/ comes before +, so only |A| divides. Put parentheses around |A| + |S|."
 BOTH_EMPTY = "Two empty sets have no links to divide by. They agree: the rate is 0.0."
@@ -423,8 +418,6 @@ LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     (SIGNED, "distance.abs() <= window", "distance >= -window"),
     (HALF, "<= window", "<= window // 2"),
     (HALF, "<= window", "<= window / 2"),
-    ("The axes are swapped: one row a query, one column a key. Use centres.unsqueeze(1) - torch.arange(n_keys).",
-     "distance.abs() <= window", "(distance.abs() <= window).T"),
     ("The row number is used as the centre. Each query's centre is given in `centres`.",
      "centres.unsqueeze", "torch.arange(len(centres)).unsqueeze"),
     ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .. import attention
 from .engine import Exercise
-from .inputs import randn, sizes
+from .inputs import number, randn, sizes
 from .lesson_02 import (
     IGNORED,
     INVERTED,
@@ -45,7 +45,6 @@ def _large_scores(rng):
 
 
 SCALE = " / math.sqrt(q.size(-1))"
-SAME_MATRIX = "Queries and keys are projected by the same matrix: queries meet queries. They have W_q and W_k."
 
 SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"}, {
     "on ordinary inputs": _self_inputs,
@@ -63,8 +62,6 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
     ("Queries and keys have changed places. Queries are the rows: q @ k.T.", "q @ k.T", "k @ q.T"),
     ("The weights are transposed before they mix the values. Row i has the weights of query i: weights @ v.",
      "weights @ v", "weights.T @ v"),
-    (SAME_MATRIX, "x @ W_k", "x @ W_q"),
-    (SAME_MATRIX, "x @ W_q", "x @ W_k"),
     ("The keys are mixed instead of the values. Keys say where to look, values what is found.", "s @ v", "s @ k"),
     *(("The second result holds the scores. Return the weights, after the softmax.", "v, weights", f"v, {scores}")
       for scores in ("q @ k.T", f"q @ k.T{SCALE}")),
@@ -83,11 +80,10 @@ def causal_mask(n):
 
 
 WHOLE_MASK = "torch.arange(n) <= torch.arange(n).unsqueeze(1)"
-NOT_BOOLEAN = "These are numbers, which could mean either thing. Make it boolean: a comparison, or .bool()."
 TO_BE_ADDED = "This is a mask to be added to the scores, 0 and -inf. Here it is boolean: True = may attend."
 
 CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
-    "on ordinary inputs": lambda rng: (int(torch.randint(3, 9, (), generator=rng)),),
+    "on ordinary inputs": lambda rng: (number(rng, 3, 9),),
     "with a single position (n = 1)": lambda rng: (1,),
     "with 130 positions": lambda rng: (130,),
 }, (
@@ -100,8 +96,6 @@ CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
     ("Off by one: every query also sees the position after its own, which is the one to be predicted.",
      "<=", "<= 1 +"),
     ("Every query sees every key. Only keys up to the query's own position: tril.", "<=", "<= n +"),
-    *((NOT_BOOLEAN, WHOLE_MASK, f"({WHOLE_MASK.replace('<=', sign)}){cast}")
-      for sign in ("<=", ">", ">=") for cast in (".float()", ".long()")),
     *((TO_BE_ADDED, WHOLE_MASK, f"torch.zeros(n, n).masked_fill({WHOLE_MASK.replace('<=', sign)}, -math.inf)")
       for sign in ("<=", ">")),
     ("Each position is compared with itself only. To cross rows and columns, give the rows an axis of their own: "

@@ -10,15 +10,9 @@ from torch import Tensor
 
 from .. import attention
 from ..data.text import BOS, EOS, PAD
-from .engine import Exercise
-from .inputs import randn, sizes
+from .engine import Exercise, each
+from .inputs import number, randn, sizes, targets
 from .symbolic import Layer
-
-
-def _all(why: str, *edits: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Faults that share a sentence."""
-    return [(why, *edit) for edit in edits]
-
 
 # --- layer_norm ----------------------------------------------------------------------------------------------
 
@@ -66,15 +60,13 @@ LAYER_NORM = Exercise(layer_norm, {"normed": "B, T, d"}, {
      "correction=0", "correction=1"),
     ("eps is added to the standard deviation, outside the root. It belongs inside: the root of (variance + eps).",
      *OUTSIDE),
-    *_all("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).",
+    *each("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).",
           (".sqrt()", ""), (") / (", ") * ("), (" / (var + eps).sqrt()", "")),
-    *_all("The mean is not subtracted. (With the root of the mean square below the fraction line, this is RMSNorm.)",
+    *each("The mean is not subtracted. (With the root of the mean square below the fraction line, this is RMSNorm.)",
           ("(x - mean)", "x"), ("(x - mean)", "x", "x.var(dim=-1, correction=0,", "x.pow(2).mean(dim=-1,")),
-    *_all("gain and bias are not both used: the normed numbers times gain, plus bias.",
-          ("gain * ", "", " + bias", ""), ("gain * ", ""), (" + bias", "")),
-    *_all("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
+    *each("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
           ("gain *", "bias *", "+ bias", "+ gain"), ("gain * (x", "gain * ((x", " + bias", " + bias)")),
-    *_all("The eps that is given is not used. Add it to the variance, inside the root.",
+    *each("The eps that is given is not used. Add it to the variance, inside the root.",
           (" + eps", ""), (" + eps", " + 1e-5")),
     ("Mean and variance lost an axis, so that (B, T) meets (B, T, d). Keep it: keepdim=True.",
      "mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
@@ -114,17 +106,17 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
      "the right one too.", SHARE, "(1 - one_hot) * smoothing / vocab_size"),
     (f"The smoothing is added to a full one. {NOT_ONE} First take it away: 1 - smoothing at the right word.",
      "(1 - smoothing) * ", ""),
-    *_all(f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
+    *each(f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
           (" / vocab_size", ""), (SHARE, "(1 - one_hot) * smoothing")),
     (f"The smoothing is taken away and given to nobody. {NOT_ONE} Add smoothing / vocab_size everywhere.",
      f" + {SHARE}", ""),
-    *_all("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
+    *each("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
           (MIX, "one_hot"), (MIX, "0.9 * one_hot + 0.1 / vocab_size")),
     ("smoothing and 1 - smoothing are swapped: the right word keeps 1 - smoothing.",
      "(1 - smoothing) * one_hot + smoothing", "smoothing * one_hot + (1 - smoothing)"),
     ("The smoothing is shared by the T words of a sentence. Those of the vocabulary share it: smoothing / vocab_size.",
      "/ vocab_size", "/ ids.size(1)"),
-    *_all("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: "
+    *each("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: "
           "F.one_hot(ids, vocab_size).",
           (", vocab_size).", ")."), (", vocab_size).", ").", "/ vocab_size", "/ one_hot.size(-1)")),
     ("These are whole numbers, which cannot hold a share. one_hot makes long: .float() first.", MIX, f"({MIX}).long()"),
@@ -189,58 +181,45 @@ def decoder_inputs(target):
     return inputs, labels, words & attention.causal_mask(inputs.size(1))
 
 
-def _target_inputs(B=None):
-    """A maker of inputs: rows of BOS, words, EOS and padding, of which the last has none, the first two."""
-    def make(rng):
-        b, columns = sizes(rng, 2)
-        n, columns = B or b, columns + 6                       # at most 7 sentences, at least 8 columns
-        target = torch.randint(EOS + 1, 40, (n, columns), generator=rng)
-        ends = torch.randint(1, columns - 1, (n,), generator=rng)
-        ends[-1], ends[0] = columns - 1, columns - 3           # a single sentence is a short one
-        target[:, 0] = BOS
-        target[torch.arange(n), ends] = EOS
-        return (target.masked_fill(torch.arange(columns) > ends[:, None], PAD),)
-    return make
-
-
 CUT, CAUSAL = "target[:, :-1], target[:, 1:]", "attention.causal_mask(inputs.size(1))"
-BOTH, NO_EOS = f"words & {CAUSAL}", "target.masked_fill(target == EOS, PAD)"
+BOTH, NO_EOS = f"words & {CAUSAL}", f"target.masked_fill(target == {EOS}, PAD)"
 
 DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "mask": "B, T, T"}, {
-    "on ordinary inputs": _target_inputs(),
-    "with one sentence (B = 1)": _target_inputs(B=1),
+    "on ordinary inputs": targets,
+    "with one sentence (B = 1)": lambda rng: targets(rng, 1),
 }, (
-    *_all("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
+    *each("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
           "target[:, :-1]; the labels are one word ahead, target[:, 1:].",
           *((CUT, f"{ids}, {ids}") for ids in ("target[:, :-1]", "target[:, 1:]", "target", "target[:, 1:-1]"))),
-    *_all("The two are swapped, or roll brings BOS back at the end. The inputs begin with BOS, target[:, :-1]; the "
+    *each("The two are swapped, or roll brings BOS back at the end. The inputs begin with BOS, target[:, :-1]; the "
           "labels end with EOS, target[:, 1:].", (CUT, "target[:, 1:], target[:, :-1]"),
           ("target[:, 1:]", "target[:, :-1].roll(-1, 1)")),
-    *_all("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
+    *each("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
           (CUT, "target[:, :-2], target[:, 2:]"), ("target[:, 1:]", "F.pad(target[:, 2:], (0, 1), value=PAD)")),
-    *_all("EOS is taken out. The decoder has to learn when to say EOS, so the labels need it; and where it reads EOS, "
+    *each("EOS is taken out. The decoder has to learn when to say EOS, so the labels need it; and where it reads EOS, "
           "the label is PAD, which the loss skips.", (CUT, "target[:, :-2], target[:, 1:-1]"),
           ("target[:, 1:]", f"{NO_EOS}[:, 1:]"), ("target[:, :-1]", f"{NO_EOS}[:, :-1]")),
     ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1: target[:, :-1], target[:, 1:].",
      CUT, "target[:-1], target[1:]"),
-    *_all("The mask is inverted, or a part of it is. True means *may attend*: the key is a word, inputs != PAD, and it "
+    *each("The mask is inverted, or a part of it is. True means *may attend*: the key is a word, inputs != PAD, and it "
           "is not after the query (the lower triangle).",
           (BOTH, f"~({BOTH})"), (CAUSAL, f"~{CAUSAL}"), (CAUSAL, f"{CAUSAL}.T"), ("!= PAD", "== PAD")),
-    *_all("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
+    *each("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
           (CAUSAL, f"{CAUSAL}.tril(-1)"), (CAUSAL, f"torch.ones_like({CAUSAL}).tril(1)")),
-    *_all("The mask is causal, but padding is seen (or every sentence hides the first one's padding). Hide it as a "
-          "key, in its column, and differs from sentence to sentence: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
+    *each("The mask is causal, but padding is seen, or every sentence hides the first one's padding. Hide it as a "
+          "key, in its column; each sentence has its own: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
           ("(inputs != PAD)", "(inputs[:1] != PAD).expand(len(inputs), -1)"),
           (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
-    *_all("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
+    *each("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
           (BOTH, "words.expand(-1, inputs.size(1), -1)"), (BOTH, "words"), ("words &", "words |")),
-    *_all("inputs != PAD is (B, T), one row per sentence; the causal mask is (T, T), one row per query. The padding "
+    *each("inputs != PAD is (B, T), one row per sentence; the causal mask is (T, T), one row per query. The padding "
           "needs an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).",
           (".unsqueeze(1)", ""), (".unsqueeze(1)", "", BOTH, f"{CAUSAL} & words")),
     ("Rows of padding are empty, and a query that sees nothing has no softmax. Padding is hidden as a key, in its "
      "column: unsqueeze(1), not unsqueeze(2).", "unsqueeze(1)", "unsqueeze(2)"),
-    *_all("A word is hidden, BOS or EOS. (Is the mask made from the labels? Is a word hidden by its value?) Hide the "
-          "inputs that are PAD, no others.", ("inputs != PAD", "labels != PAD"), ("inputs != PAD", "inputs > BOS")),
+    *each("A word is hidden, BOS or EOS. (Is the mask made from the labels? Is a word hidden by its value?) Hide the "
+          "inputs that are PAD, no others.", ("inputs != PAD", "labels != PAD"), ("inputs != PAD", f"inputs > {BOS}"),
+          ("inputs != PAD", f"inputs > {EOS}")),
 ))
 
 
@@ -280,13 +259,12 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
     def make(rng):
         T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
         d = width or d
-        n_words = int(torch.randint(3, T_k - 1, (), generator=rng))
+        n_words = number(rng, 3, T_k - 1)
         src_mask = (torch.arange(T_k) < n_words) ^ padding_in_front
 
         def one_of(start, end):
             """The first, the last, or any."""
-            which, any_one = torch.randint(3, (), generator=rng), torch.randint(start, end, (), generator=rng)
-            return int((start, end - 1, any_one)[which])
+            return (start, end - 1, number(rng, start, end))[number(rng, 0, 3)]
 
         query = one_of(0, T_q - 1)
         numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
@@ -353,10 +331,10 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when the layer sees one word of the padding":
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
 }, (
-    *_all("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
+    *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
           "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
           (CAUSAL_KEPT, "True"), (READ, "True"), (IGNORED, "True")),
-    *_all("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
+    *each("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
           "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
           ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
@@ -366,34 +344,34 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
-    *_all("A causal layer is called not causal. Compare only the outputs before t, out[:t]: output t may change, and "
+    *each("A causal layer is called not causal. Compare only the outputs before t, out[:t]: output t may change, and "
           "so may all after it. And copy x anew for every t, or the changes pile up.",
           ("[:t]", ""), ("[:t]", "[:t + 1]")),
-    *_all("A leak from a later word was not seen. Change every x[t] in turn, and compare all outputs before it.",
+    *each("A leak from a later word was not seen. Change every x[t] in turn, and compare all outputs before it.",
           ("in range(len(x))", "in [len(x) - 1]"), ("in range(len(x))", "in range(len(x) - 1)"),
           ("[:t]", "[:t][:1]"), ("[:t]", "[:t][:2]"), ("[:t]", "[:t][-1:]")),
-    *_all("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
+    *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
           "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
           "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
           (READ, "bool(read[:src_mask.sum()].all())")),
-    *_all("Some output changes: that is not enough. Every one of the T_q outputs has to read the memory: .any(dim=-1) "
+    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read the memory: .any(dim=-1) "
           "tells which outputs have changed, .all() whether all have.",
           (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
-    *_all("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
+    *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
           "of them: src_mask.nonzero() has their places.", (READ, "bool(read[src_mask].any(0).all())"),
           (READ, "bool(read[src_mask][0].all())"), (READ, "bool(read[src_mask][:2].all())"),
           (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
-    *_all("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
+    *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the "
           "padding: times a weight of 0 it is NaN. Write a number.)",
           (IGNORED, "bool(read[~src_mask].any())"),
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    *_all("Not all padding was put to the test. Change every memory[j] where src_mask is False.",
+    *each("Not all padding was put to the test. Change every memory[j] where src_mask is False.",
           (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()")),
-    *_all("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
+    *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
           ("> 1e-4", "> 0"), (".abs()", "")),
-    *_all("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
+    *each("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
           *((f"{CAUSAL_KEPT}, {READ}, {IGNORED}", order) for order in (
               f"{READ}, {CAUSAL_KEPT}, {IGNORED}", f"{CAUSAL_KEPT}, {IGNORED}, {READ}",
               f"{IGNORED}, {READ}, {CAUSAL_KEPT}"))),
@@ -436,33 +414,37 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
     "when several new words come at once": _step_inputs(n=4),
     "when the first words of all come at once (T = 0)": _step_inputs(n=3, T=0),
 }, (
-    *_all(f"The cache is not used: the new word sees only itself. {GROWN}",
+    *each(f"The cache is not used: the new word sees only itself. {GROWN}",
           (NEW_K, "k", NEW_V, "v")),
-    *_all(f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
+    *each(f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
           ("v, k, v", "v, past_k, past_v"), ("weights @ v, k, v", f"{OF_THE_PAST}, past_k, past_v"),
           ("v, k, v", "v, k[:, :, -q.size(2):], v[:, :, -q.size(2):]")),
     ("The new word does not see itself. First append its key and value, then attend to all of them; no mask may hide "
      "the newest.", "weights @ v, k", f"{OF_THE_PAST}, k"),
     ("The new key and value stand in front. They belong behind the others, where their place in the sentence is: "
      "torch.cat([past_k, k], dim=2).", "past_k, k]", "k, past_k]", "past_v, v]", "v, past_v]"),
-    *_all("A word falls out of the cache, the oldest or the last. It grows: every word before is still to be seen.",
+    *each("A word falls out of the cache, the oldest or the last. It grows: every word before is still to be seen.",
           ("[past_k,", "[past_k[:, :, :-1],", "[past_v,", "[past_v[:, :, :-1],"),
           (NEW_K, f"{NEW_K}[:, :, 1:]", NEW_V, f"{NEW_V}[:, :, 1:]")),
-    *_all("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
+    *each("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
           ("q @ k.mT", "q @ v.mT"), ("weights @ v, k", "weights @ k, k"), ("v, k, v", "v, v, k")),
-    *_all("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
+    *each("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
           ("k], dim=2", "k], dim=0"), ("k], dim=2", "k], dim=1"), ("k], dim=2", "k], dim=-1")),
-    *_all("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.",
+    *each("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.",
           *((SCALE, scale) for scale in ("1", "q.size(-1)", "math.sqrt(k.size(2))",
                                          "math.sqrt(q.size(1) * q.size(3))"))),
-    *_all("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
+    *each("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
           "its weights sum to one: dim=-1.",
           (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(2)"), (WEIGHTS, f"{SCORES}.softmax(1)")),
-    *_all("The mask counts from the first key, so that the new word sees only the first, or the first few. The new "
+    *each("The mask counts from the first key, so that a new word sees only the first, or the first few. The new "
           "words are the *last* positions: attention.causal_mask(n, T + n).",
-          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))"))),
-    ("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
-     "themselves: attention.causal_mask(n, T + n).", STEP_MASK, "None"),
+          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))")),
+          (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril() if q.size(2) > 1 else None")),
+    *each("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
+          "themselves: attention.causal_mask(n, T + n).",
+          (STEP_MASK, "None"), (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril(past_k.size(2) + 1)")),
+    ("The mask comes after the softmax, when hidden words have taken their share: a row does not sum to one. Hide them "
+     "before it, with -inf.", WEIGHTS, f"{SCORES}.softmax(-1) * mask"),
 ), timed=lambda rng: (*(randn(rng, 16, 4, 1, 16) for _ in range(3)), *(randn(rng, 16, 4, 200, 16) for _ in range(2))))
 
 
@@ -495,20 +477,20 @@ SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
     "with as many sentences as numbers in a state (B = d)": _states_inputs(B=4, d=4),
 }, (
     ("This is the mean: the sum is divided by the number of words. Divide by the root of that.", ".sqrt()", ""),
-    *_all("A long sentence gets a long vector. Divide the sum by the root of the number of words.",
+    *each("A long sentence gets a long vector. Divide the sum by the root of the number of words.",
           (f" / {ROOT}", ""), ("total /", "total *")),
-    *_all("The sum is not divided by the root of the number of words. Each sentence has its own number, and padding "
+    *each("The sum is not divided by the root of the number of words. Each sentence has its own number, and padding "
           "does not count: mask.sum(dim=1, keepdim=True).", *((ROOT, other) for other in (
               "math.sqrt(mask.size(1))", "mask.size(1)", "mask.sum().sqrt()", "math.sqrt(states.size(-1))"))),
-    *_all("Padding is added up, too. First make its states zero: states * mask.unsqueeze(-1). And count the words "
+    *each("Padding is added up, too. First make its states zero: states * mask.unsqueeze(-1). And count the words "
           "only: mask.sum(dim=1).", *((" * mask.unsqueeze(-1)", "", ROOT, below) for below in (
               ROOT, "math.sqrt(mask.size(1))", "mask.size(1)", "1"))),
-    *_all("The mask is inverted: the padding is added up. True means that there is a word.",
+    *each("The mask is inverted: the padding is added up. True means that there is a word.",
           ("mask.unsqueeze", "~mask.unsqueeze"), ("mask.unsqueeze", "~mask.unsqueeze", "/ mask.", "/ (~mask).")),
-    *_all("This is the largest number of each feature. Add the states of the words up.",
+    *each("This is the largest number of each feature. Add the states of the words up.",
           (SUM, "states.masked_fill(~mask.unsqueeze(-1), -math.inf).amax(1)", f" / {ROOT}", ""),
           (SUM, "states.amax(1)", f" / {ROOT}", "")),
-    *_all("This is the state of one place, the first or the last. Add the states of all words up.",
+    *each("This is the state of one place, the first or the last. Add the states of all words up.",
           (SUM, "states[:, 0]", f" / {ROOT}", ""), (SUM, "states[:, -1]", f" / {ROOT}", "")),
     ("The vector is brought to length 1. The paper only divides by the root of the number of words.",
      f"total / {ROOT}", "F.normalize(total, dim=-1)"),
@@ -556,11 +538,11 @@ EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
      ".log()", ".log2()"),
     ("The sign is lost: logarithms of weights are negative, and the entropy is minus their mean.",
      "(-(weights", "((weights"),
-    *_all("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, "
+    *each("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, "
           "or set its weight to 1 before the logarithm.", (LOGS, "weights.log()")),
-    *_all("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
+    *each("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
           ("sum(dim=-1)", "sum(dim=1)"), ("sum(dim=-1)", "sum(dim=0)"), ("sum(dim=-1)", "sum()")),
-    *_all("This counts the words whose weight is not 0, however small. Use the entropy.",
+    *each("This counts the words whose weight is not 0, however small. Use the entropy.",
           ("(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()")),
     ("This is the inverse of the summed squares, another measure of spread. Use the exponential of the entropy.",
      "(-(weights * logs).sum(dim=-1)).exp()", "1 / weights.pow(2).sum(dim=-1)"),
@@ -589,17 +571,17 @@ LAYER_PARAMETERS = Exercise(layer_parameters, {"parameters": ""}, {
     "with decoder=True": _widths(True),
 }, (
     ("An attention has four matrices: W_q, W_k, W_v, and W_o after the heads are joined.", "4 *", "3 *"),
-    *_all("The biases are missing. Each of the six matrices of an encoder layer has one.",
+    *each("The biases are missing. Each of the six matrices of an encoder layer has one.",
           ("d_model * d_model + d_model", "d_model * d_model", " + d_ff + d_model", ""),
           ("d_model * d_model + d_model", "d_model * d_model")),
-    *_all("The biases of the feed-forward network are d_ff numbers inside and d_model at its end.",
+    *each("The biases of the feed-forward network are d_ff numbers inside and d_model at its end.",
           (" + d_ff + d_model", ""), (" + d_ff + d_model", " + 2 * d_model"), (" + d_ff + d_model", " + 2 * d_ff"),
           (" + d_ff + d_model", " + d_ff"), (" + d_ff + d_model", " + d_model")),
     ("The feed-forward network has two matrices, into d_ff numbers and back.", "2 * d_model * d_ff", "d_model * d_ff"),
-    *_all("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two in "
+    *each("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two in "
           "an encoder layer, three in a decoder layer.", ("2 * d_model  ", "d_model  "), ("2 * norm", "norm"),
           ("attention + norm)", "attention)"), ("2 * norm", "3 * norm")),
-    *_all("A decoder layer has a second attention, which reads the memory.",
+    *each("A decoder layer has a second attention, which reads the memory.",
           ("attention + norm)", "norm)"), (" + decoder * (attention + norm)", "")),
     ("A decoder layer has one feed-forward network, as an encoder layer has.",
      "decoder * (attention + norm)", "decoder * (attention + norm + feed_forward)"),
@@ -620,7 +602,7 @@ def _processes(equal=False):
     def make(rng):
         P, n = sizes(rng, 2)
         tokens = torch.full((P,), 7) if equal else torch.randint(3, 60, (P,), generator=rng)
-        return randn(rng, P, n), tokens.float()
+        return randn(rng, P, n).double(), tokens.double()     # float64, as in the lesson: no gradient is asked for
     return make
 
 
@@ -632,12 +614,13 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 }, (
     ("Every process counts the same, however few tokens it had. Weigh each gradient by its share of the tokens.",
      WEIGHED, "gradients.mean(dim=0)"),
-    *_all("The gradients are added up, not averaged: the step would grow with the number of processes.",
+    *each("The gradients are added up, not averaged: the step would grow with the number of processes.",
           (WEIGHED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
-    *_all("The sum is not divided by the number of all tokens.", (SHARES, "n_tokens")),
+    *each("The sum is not divided by the number of all tokens.", (SHARES, "n_tokens"),
+          (SHARES, "n_tokens", "sum(dim=0)", "mean(dim=0)")),
     ("The processes are weighed by the inverse of their tokens. Many tokens: much weight.",
      SHARES, "(1 / n_tokens) / (1 / n_tokens).sum()"),
-    *_all("The sum runs over the parameters. Axis 0 counts the processes: sum(dim=0).", ("sum(dim=0)", "sum(dim=1)")),
+    *each("The sum runs over the parameters. Axis 0 counts the processes: sum(dim=0).", ("sum(dim=0)", "sum(dim=1)")),
     ("The weighted gradients are averaged once more: the shares sum to one already.",
      "(shares.unsqueeze(1) * gradients).sum(dim=0)", "(shares.unsqueeze(1) * gradients).mean(dim=0)"),
     ("(P,) and (P, n) do not line up. Give the shares an axis for the parameters: shares.unsqueeze(1).",

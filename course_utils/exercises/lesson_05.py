@@ -13,18 +13,13 @@ from .. import bert
 from ..pretraining import LITTLE, Classifier, mask_tokens
 from .counted import Counted
 from .engine import Exercise, attempt, close
-from .inputs import randn, sizes
+from .inputs import number, randn, sizes
 from .trained import Trained
 
 
 def _pick(rng: torch.Generator, items, n: int) -> list:
     """`n` different ones, in random order."""
     return [items[i] for i in torch.randperm(len(items), generator=rng)[:n].tolist()]
-
-
-def _number(rng: torch.Generator, low: int, high: int) -> int:
-    """A whole number from `low` to `high`, both included."""
-    return int(torch.randint(low, high + 1, (), generator=rng))
 
 
 # --- pair_input ----------------------------------------------------------------------------------------------
@@ -119,8 +114,8 @@ def _words(change=lambda word, vocab: (word, vocab)):
     beginning; its letters and some longer pieces, and some that may stand elsewhere only; and then a change.
     """
     def make(rng):
-        word = "e" + "".join("abcd"[_number(rng, 0, 3)] for _ in range(_number(rng, 5, 8)))
-        i = _number(rng, 2, 3)
+        word = "e" + "".join("abcd"[number(rng, 0, 4)] for _ in range(number(rng, 5, 9)))
+        i = number(rng, 2, 4)
         inside = {"##" + piece for piece in (*word, word[i:i + 2], word[-2:], word[i - 1:i + 1])}
         word, vocab = change(word, inside | {word[0], word[:i], word[i:i + 3], word[-3:]})
         return word, _Vocab(vocab)
@@ -187,7 +182,7 @@ def _masking_inputs(share=0.15):
         ends = torch.randint(T // 2, T, (B, 1), generator=rng)
         place = torch.arange(T)
         ids = ids.masked_fill(place == 0, 2).masked_fill(place == ends, 3).masked_fill(place > ends, 0)
-        return ids, ids > 4, 4, V, _seeded(100 + _number(rng, 0, 899)), share
+        return ids, ids > 4, 4, V, _seeded(100 + number(rng, 0, 900)), share
     return make
 
 
@@ -304,8 +299,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     ("The numbers of pieces are (B,), the sums (B, d): keep the axis with mask.sum(dim=1, keepdim=True).",
      "dim=1, keepdim=True", "dim=1"),
     (f"The sum is divided by T, padding included. {COUNT_PIECES}", N_PIECES, "mask.size(1)"),
-    (f"All sums are divided by the number of pieces of the longest text. {COUNT_PIECES}",
-     N_PIECES, "mask.sum(dim=1).max()"),
+    *((f"All sums are divided by the same number, that of the longest text or of all. {COUNT_PIECES}", N_PIECES, number)
+      for number in ("mask.sum(dim=1).max()", "mask.sum()")),
     ("This is the sum. Divide by the number of pieces.", f" / {N_PIECES}", ""),
     ("This is the first state, that of [CLS]. Take the mean of all pieces.", f"total / {N_PIECES}", "states[:, 0]"),
     ("The mask is inverted: this is the mean of the padding. True means that there is a piece.",
@@ -316,8 +311,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
      "mask.unsqueeze(-1)", "mask"),
     ("The pieces are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
      "are pieces.", "    total", "    mask = torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)\n    total"),
-    ("A text without pieces divides by 0. Let the number be 1 at least: .clamp(min=1); its sum is zero already.",
-     ".clamp(min=1)", ""),
+    *(("A text without pieces divides by 0, or all numbers were made larger against that. Let the number be 1 at "
+       "least: .clamp(min=1); its sum is zero already.", ".clamp(min=1)", instead) for instead in ("", " + 1")),
 ))
 
 
@@ -342,18 +337,18 @@ WORDS = ("small", "grey", "cat", "river", "bank", "deep", "learning", "seven", "
 def _answers(change=lambda rng, words: words):
     """A maker of inputs: two answers of different lengths that share one word or two; `change` is for each of both."""
     def make(rng):
-        shared = _number(rng, 1, 2)
+        shared = number(rng, 1, 3)
         words = _pick(rng, WORDS, shared + 5)
         p, t = words[:shared + 1], words[:shared] + words[shared + 1:shared + 4]
         p, t = (" ".join(change(rng, _pick(rng, part, len(part)))) for part in (p, t))
-        return (p, t) if _number(rng, 0, 1) else (t, p)
+        return (p, t) if number(rng, 0, 2) else (t, p)
     return make
 
 
 def _some(rng, words, changed):
     """One word of each answer, and by chance others, changed."""
-    first = _number(rng, 0, len(words) - 1)
-    return [changed(word) if i == first or _number(rng, 0, 1) else word for i, word in enumerate(words)]
+    first = number(rng, 0, len(words))
+    return [changed(word) if i == first or number(rng, 0, 2) else word for i, word in enumerate(words)]
 
 
 REPEATED = ("A word counts as often as it stands in both, the smaller of the two numbers, and no set keeps that: "
@@ -375,7 +370,7 @@ SPAN_F1 = Exercise(span_f1, {"f1": ""}, {
     "with capital letters": _answers(lambda rng, words: _some(rng, words, str.upper)),
     "with articles": _answers(lambda rng, words: [*_pick(rng, ("a", "an", "the"), 2), *words, "ana"]),
     "with punctuation": _answers(lambda rng, words: [
-        *_some(rng, words, lambda word: word + ",.!?:"[_number(rng, 0, 4)]), ("u.s.", "us")[_number(rng, 0, 1)]]),
+        *_some(rng, words, lambda word: word + ",.!?:"[number(rng, 0, 5)]), ("u.s.", "us")[number(rng, 0, 2)]]),
     "with capitals, articles and all of string.punctuation at once": _answers(lambda rng, words: [
         "The", words[0].upper() + string.punctuation, *words[1:], "A.", "u.s."]),
     "with years and accents": lambda rng: tuple(_pick(rng, ("seven é 2013", "seven å 1998"), 2)),
@@ -423,7 +418,7 @@ def _logits(more=lambda k, n: (0.0, 0.0), max_len=None):
     logits of start and end at place k of the n in the passage.
     """
     def make(rng):
-        question, n, longest = _number(rng, 2, 5), _number(rng, 12, 16), _number(rng, 2, 4)
+        question, n, longest = number(rng, 2, 6), number(rng, 12, 17), number(rng, 2, 5)
         k = torch.arange(-question - 2, n + 1)
         start, end = (2 * randn(rng, len(k)) + add for add in more(k, n))
         return start, end, (k >= 0) & (k < n), max_len or longest
@@ -538,7 +533,7 @@ def _three_batches(n=4):
     """A maker of inputs: a small classifier with a deviation of 0.3, so that a step shows, and three batches."""
     def make(rng):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(torch.randint(1000, (), generator=rng)))
+            torch.manual_seed(number(rng, 0, 1000))
             small = Classifier(bert.Bert(30, replace(LITTLE, d_model=8, n_heads=2, d_ff=16, max_len=12)))
             for weight in small.parameters():
                 torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
@@ -611,7 +606,6 @@ LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
     ("scale is not used. It scales the correction, not the layer.", "scale * ", ""),
     ("scale multiplies the layer, too. It scales the correction only.",
      f"x @ W.T + b + {CORRECTION}", "scale * (x @ W.T + b + x @ A.T @ B.T)"),
-    ("The bias is missing.", " + b", ""),
     ("A and B are not transposed. As in nn.Linear, rows are outputs: x @ A.T, then @ B.T.", "A.T @ B.T", "A @ B"),
     ("W is not transposed. As in nn.Linear, its rows are outputs: x @ W.T.", "W.T", "W"),
     ("First through A, down to r numbers, then through B: x @ A.T @ B.T.", "A.T @ B.T", "B.T @ A.T"),
@@ -626,11 +620,11 @@ def into_fake(ids, n_pieces, shared):
     return torch.where(torch.isin(ids, shared), ids, ids + n_pieces)
 
 
-def _two_vocabularies(pick=lambda rng, n: torch.randperm(n, generator=rng)[:_number(rng, 2, 4)]):
+def _two_vocabularies(pick=lambda rng, n: torch.randperm(n, generator=rng)[:number(rng, 2, 5)]):
     """A maker of inputs: ids in which one shared piece at least occurs, if there is one; `pick` chooses the shared."""
     def make(rng):
         B, T = sizes(rng, 2)
-        n = _number(rng, 12, 20)
+        n = number(rng, 12, 21)
         ids, shared = torch.randint(n, (B, T + 3), generator=rng), pick(rng, n)
         ids[0, :len(shared)] = shared
         return ids, n, shared
