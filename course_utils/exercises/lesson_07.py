@@ -41,6 +41,7 @@ RMS_NORM = Exercise(rms_norm, {"normed": "B, T, d"}, {
      "(mean_square + eps).sqrt()", "(mean_square.sqrt() + eps)"),
     ("The eps that is given is not used. Add it to the mean square, inside the root.", " + eps", ""),
     ("The gain is not used: multiply each of the d numbers by its own.", "gain * ", ""),
+    ("One is added to the gain. Multiply by the gain as it is given.", "gain * x", "(1 + gain) * x"),
     ("This multiplies by the root; divide by it.", "/ (", "* ("),
 ), timed=lambda rng: (randn(rng, 8, 64, 256), randn(rng, 256), 1e-5))
 
@@ -123,6 +124,8 @@ ROTATE_FROM = Exercise(rotate_from, {"rotated": "B, n_heads, T, d_k"}, {
     ("All pairs turn at the same speed. Pair i turns by position / base^(2i / d_k).",
      " * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)", ""),
     ("The exponent is wrong. Pair i has 2i / d_k; torch.arange(0, d_k, 2) is 2i already.", "/ d_k)", "/ d_k * 2)"),
+    ("The exponent is wrong. Pair i has 2i / d_k; torch.arange(0, d_k, 2) is 2i already.",
+     "torch.arange(0, d_k, 2, dtype", "torch.arange(d_k // 2, dtype"),
     ("The exponent's sign is wrong: position / base^(2i / d_k) is position * base ** (-2i / d_k).",
      "(-torch", "(torch"),
 ), timed=lambda rng: (randn(rng, 2, 4, 128, 64), 0, 1e4))
@@ -163,6 +166,8 @@ INDUCTION_SCORES = Exercise(induction_scores, {"scores": "n_layers, n_heads"}, {
     ("The mean runs over the heads as well. Keep layers and heads: mean over batch and positions, dim=(0, -1).",
      "dim=(0, -1)", "dim=(0, 2, -1), keepdim=True"),
     ("The weights are added up, not averaged.", ".mean(", ".sum("),
+    ("The sum is divided by T. Only T - 1 tokens have a next one: take the mean.", "looked.mean(dim=(0, -1))",
+     "looked.sum(dim=-1).mean(dim=0) / T"),
     ("The largest weight is taken. One lucky position is no habit: take the mean.",
      "mean(dim=(0, -1))", "amax(dim=(0, -1))"),
 ))

@@ -165,8 +165,8 @@ def move_gaze(weights, source, target):
 def _gaze(same=False):
     def make(rng):
         B, n = sizes(rng, 2)
-        digit = (torch.arange(4 * n) // n).roll(1).expand(B, -1)        # of each region: 0 to 3
-        return randn(rng, B, 4 * n).softmax(-1), digit == 0, digit == (0 if same else 2)
+        digit = (torch.arange(5 * n) // n).clamp(max=3).roll(1).expand(B, -1)      # of each region: 0 to 3
+        return randn(rng, B, 5 * n).softmax(-1), digit == 0, digit == (0 if same else 3)        # n and 2n regions
     return make
 
 
@@ -179,6 +179,8 @@ MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
     ("What was taken from the source is put nowhere: the rows sum to less than 1.", " + taken * even", ""),
     ("Each region of the target gets all that was taken. Divide by the number of regions in the target.",
      " / target.sum(dim=-1, keepdim=True)", ""),
+    ("What was taken is divided by the number of regions in the source. Divide it by that of the target.",
+     "target / target.sum", "target / source.sum"),
     ("All attention is on the target. Only what lay on the source moves; the rest stays where it is.",
      "weights * ~source + taken * even", "even"),
     ("The target gets a whole 1. It gets what lay on the source, no more.", "taken * even", "even"),
