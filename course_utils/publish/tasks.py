@@ -31,8 +31,8 @@ class Task:
 
     @property
     def title(self) -> str:
-        """The heading above it."""
-        return HEADING.search(self.asked[0].source)[1]
+        """The nearest heading above it."""
+        return HEADING.findall(self.asked[0].source)[-1]
 
     @property
     def at_home(self) -> bool:
