@@ -1,0 +1,124 @@
+"""Lesson 04: is attention enough? Its Transformer as a whole, and with one part left out.
+
+``python experiments/parts_left_out.py`` trains each on the lesson's sentences, for the lesson's steps, and writes its
+BLEU on the lesson's test set to ``parts_left_out.json``. Each may choose its learning rate: the one with the smallest
+loss on validation sentences at seed 0.
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from course_utils import setup
+from course_utils.claims.stored import store
+from course_utils.data import Vocab, token_batches, train_test
+from course_utils.data.text import collate, encode_pairs
+from course_utils.decoding import evaluating, translate
+from course_utils.metrics import bleu
+from course_utils.training import fit, sequence_loss
+from course_utils.transformer import Config, DecoderLayer, EncoderLayer, Transformer, look_back
+
+RATES = (6e-3, 2e-3, 7e-4)
+STEPS = 1000
+
+
+class BareEncoderLayer(EncoderLayer):
+    """Nothing is added to ``x``: it is replaced."""
+
+    def forward(self, x, mask=None, need_weights=False):
+        x, weights = self.self_attention(self.norm_1(x), mask=mask, need_weights=need_weights)
+        return self.feed_forward(self.norm_2(x)), weights
+
+
+class BareDecoderLayer(DecoderLayer):
+    """Nothing is added to ``x``: it is replaced."""
+
+    def forward(self, x, memory, src_mask, past, need_self=False, need_cross=False):
+        x, self_weights, past = look_back(self.self_attention, self.norm_1(x), past, need_self)
+        x, cross_weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask, need_weights=need_cross)
+        return self.feed_forward(self.norm_3(x)), (self_weights, cross_weights), past
+
+
+class Nothing(nn.Module):
+    """Adds nothing to the residual path."""
+
+    def forward(self, x):
+        return torch.zeros_like(x)
+
+
+def layers(model: Transformer) -> list[nn.Module]:
+    return [*model.encoder.layers, *model.decoder.layers]
+
+
+def without_feed_forward(model: Transformer) -> None:
+    for layer in layers(model):
+        layer.feed_forward = Nothing()
+
+
+def without_residual(model: Transformer) -> None:
+    for layer in layers(model):
+        layer.__class__ = BareEncoderLayer if isinstance(layer, EncoderLayer) else BareDecoderLayer
+
+
+def without_norm(model: Transformer) -> None:
+    for stack in (model.encoder, model.decoder):
+        stack.norm = nn.Identity()
+    for layer in layers(model):
+        for name in [name for name, _ in layer.named_children() if name.startswith("norm")]:
+            setattr(layer, name, nn.Identity())
+
+
+def without_positions(model: Transformer) -> None:
+    model.positions.zero_()
+
+
+PARTS = {"all parts": lambda model: None, "one head": lambda model: None, "no norm": without_norm,
+         "no feed-forward": without_feed_forward, "no positions": without_positions,
+         "no residual path": without_residual}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Choose each one's rate, train it at each seed, and store after each."""
+    parser = argparse.ArgumentParser(description="The Transformer without a part; writes parts_left_out.json.")
+    parser.add_argument("--steps", type=int, default=STEPS, help="(default: %(default)s)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 1 2 3 4)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
+    options = parser.parse_args(arguments)
+    command = (f"python experiments/parts_left_out.py --steps {options.steps} "
+               f"--seeds {' '.join(map(str, options.seeds))}")
+    results = {"steps": options.steps, "rates": RATES, "parts": {}}
+
+    def train(part: str, lr: float, seed: int) -> tuple[Transformer, float, list, list, Vocab, Vocab]:
+        setup(seed)
+        pairs, test = train_test(20_000, 420, seed=seed)
+        english, french = Vocab(pair.source for pair in pairs), Vocab(pair.target for pair in pairs)
+        ids = encode_pairs(pairs, english, french)
+        torch.manual_seed(seed)
+        model = Transformer(len(english), len(french), Config(n_heads=1 if part == "one head" else 4))
+        PARTS[part](model)
+        fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
+            label=f"{part}, rate {lr}, seed {seed}")
+        with evaluating(model):
+            batches = [collate(ids[i:i + 100]) for i in range(0, 1000, 100)]          # not trained on
+            held_out = sum(float(sequence_loss(model, batch)[0]) for batch in batches) / len(batches)
+        return model, held_out, test, english, french
+
+    for part in PARTS:
+        losses, scores = {}, []
+        for lr in RATES:
+            losses[lr] = round(train(part, lr, options.seeds[0])[1], 3)
+        best = min(losses, key=losses.get)
+        for seed in options.seeds:
+            model, _, test, english, french = train(part, best, seed)
+            hypotheses = translate(model, [pair.source for pair in test], english, french)
+            scores.append(round(bleu(hypotheses, [pair.target for pair in test]), 1))
+        results["parts"][part] = {"parameters": sum(p.numel() for p in model.parameters()), "rate": best,
+                                  "held_out_loss": {str(lr): loss for lr, loss in losses.items()}, "bleu": scores}
+        store(options.out, command, options.seeds, results)
+        print(part, results["parts"][part], flush=True)
+
+
+if __name__ == "__main__":
+    main()
