@@ -1,5 +1,6 @@
 """What a computation costs: its fastest run's time, its tensors' memory, the steps that wait for each other."""
 
+import math
 import time
 import weakref
 from collections.abc import Callable
@@ -63,6 +64,40 @@ class _Watch(TorchDispatchMode):
         return result
 
 
+PRODUCTS = "AddmmBackward0", "MmBackward0", "BmmBackward0"
+KERNEL = "ScaledDotProduct"  # PyTorch's fused attention: two products, with the keys and with the values
+
+
+def products(operation) -> int:
+    """How many matrix products an operation of the graph (a ``grad_fn``) is: 0, 1 or 2."""
+    return 2 if operation.name().startswith(KERNEL) else int(operation.name() in PRODUCTS)
+
+
+def multiply_adds(operation) -> tuple[int, int]:
+    """Multiply-adds of an operation's matrix products: those that one number of the result waits for, and all.
+
+    A product ``(n, d) @ (d, m)`` is ``d`` and ``n * d * m``. What is no product counts as nothing.
+    """
+    if products(operation) == 0:
+        return 0, 0
+    if operation.name().startswith(KERNEL):
+        (*_, d_k), n_keys = operation._saved_query.shape, operation._saved_key.size(-2)
+        return d_k + n_keys, 2 * operation._saved_query.numel() * n_keys
+    left = (operation._saved_mat1_sym_sizes if operation.name() == "AddmmBackward0" else
+            operation._saved_self.shape if operation.name() == "BmmBackward0" else operation._saved_self_sym_sizes)
+    return left[-1], left[-1] * math.prod(operation._input_metadata[0].shape)
+
+
+def least_time(output: Tensor, workers: int) -> float:
+    """A bound: the multiply-adds that pass before a result is there, if ``workers`` of them are done at a time.
+
+    All of them shared out evenly, or those on the longest chain, whichever is more (Brent 1974). Softmaxes, sums,
+    look-ups and the way between workers cost nothing.
+    """
+    waits = longest_chain(output, lambda operation: multiply_adds(operation)[0])
+    return max(waits, sum(multiply_adds(operation)[1] for operation in _operations(output)) / workers)
+
+
 def longest_chain(output: Tensor, steps=lambda operation: 1) -> int:
     """Steps on the longest path through the graph of operations behind a tensor: each needs the one before.
 
@@ -76,16 +111,26 @@ def longest_chain(output: Tensor, steps=lambda operation: 1) -> int:
     Raises:
         ValueError: if the tensor needs no gradient, so that no graph was kept.
     """
+    length: dict = {}
+    for node in _operations(output):
+        length[node] = steps(node) + max((length[parent] for parent in _before(node)), default=0)
+    return length[output.grad_fn]
+
+
+def _before(operation) -> list:
+    return [parent for parent, _ in operation.next_functions if parent is not None]
+
+
+def _operations(output: Tensor) -> list:
+    """All operations behind a tensor, each after those that it needs."""
     if output.grad_fn is None:
         raise ValueError("no graph behind this tensor: compute it from something with requires_grad=True.")
-    length: dict = {}
+    found: dict = {}                                                    # a set that keeps its order
     stack = [output.grad_fn]
     while stack:
-        node = stack[-1]
-        before = [parent for parent, _ in node.next_functions if parent is not None]
-        waiting = [parent for parent in before if parent not in length]
+        waiting = [parent for parent in _before(stack[-1]) if parent not in found]
         if waiting:
             stack += waiting
         else:
-            length[stack.pop()] = steps(node) + max((length[parent] for parent in before), default=0)
-    return length[output.grad_fn]
+            found[stack.pop()] = None
+    return list(found)

@@ -20,7 +20,7 @@ from course_utils.metrics import bleu
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer, Transformer, look_back
 
-RATES = (6e-3, 2e-3, 7e-4)
+RATES = (6e-3, 2e-3)
 STEPS = 1000
 
 
@@ -74,9 +74,8 @@ def without_positions(model: Transformer) -> None:
     model.positions.zero_()
 
 
-PARTS = {"all parts": lambda model: None, "one head": lambda model: None, "no norm": without_norm,
-         "no feed-forward": without_feed_forward, "no positions": without_positions,
-         "no residual path": without_residual}
+PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forward": without_feed_forward,
+         "no positions": without_positions, "no residual path": without_residual}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -97,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
         english, french = Vocab(pair.source for pair in pairs), Vocab(pair.target for pair in pairs)
         ids = encode_pairs(pairs, english, french)
         torch.manual_seed(seed)
-        model = Transformer(len(english), len(french), Config(n_heads=1 if part == "one head" else 4))
+        model = Transformer(len(english), len(french), Config(n_heads=4))
         PARTS[part](model)
         fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
             label=f"{part}, rate {lr}, seed {seed}")

@@ -28,7 +28,7 @@ from course_utils import setup
 from course_utils.attention import causal_mask
 from course_utils.claims.stored import store
 from course_utils.data.text import Batch
-from course_utils.measuring import longest_chain
+from course_utils.measuring import longest_chain, products
 from course_utils.training import sequence_loss
 from course_utils.transformer import Config, EncoderLayer
 
@@ -37,8 +37,6 @@ LENGTHS, LAYERS, STACK_LENGTHS = (8, 16, 32, 64, 128, 256, 512), (2, 4, 8), (32,
 SIZES = (5930, 6483)
 """Of the vocabularies of Multi30k in ``translation_rivals.py``."""
 D_MODEL, D_LSTM = 256, 314  # as many parameters: 12 * 256 ** 2, about 8 * 314 ** 2
-PRODUCTS = ("AddmmBackward0", "MmBackward0", "BmmBackward0")
-KERNEL = "ScaledDotProduct"  # two products: with the keys, and with the values
 
 
 class Stack(nn.Module):
@@ -70,11 +68,6 @@ def stacks(n_layers: int, length: int) -> dict[str, Callable[[], Tensor]]:
     deep, cell = Stack(n_layers), nn.LSTM(D_LSTM, D_LSTM, n_layers, batch_first=True)
     x, y = (torch.randn(TOKENS // length, length, d, requires_grad=True) for d in (D_MODEL, D_LSTM))
     return {"Transformer": lambda: deep(x).mean(), "LSTM": lambda: cell(y)[0].mean()}
-
-
-def products(operation) -> int:
-    """How many matrix products an operation of the graph is."""
-    return 2 if operation.name().startswith(KERNEL) else int(operation.name() in PRODUCTS)
 
 
 def waits(loss: Tensor) -> int:
