@@ -307,6 +307,16 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
     return probabilities
 
 
+def draw(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
+         generator: torch.Generator | None = None) -> Tensor:
+    """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
+
+    The largest logit is subtracted first: what is left is at most 0, and stays a number at any temperature above 0.
+    """
+    logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
+    return truncate(logits.softmax(dim=-1), top_k, top_p).multinomial(1, generator=generator)
+
+
 def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: int | None = None,
            top_p: float | None = None, generator: torch.Generator | None = None, max_len: int = 60) -> Tensor:
     """Draw every word from the model's distribution until all sentences have ended.
@@ -340,9 +350,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         while not done.all() and len(words) < max_len:
             logits, _, state = decode(word.to(device), state, memory)
             _no_nan(logits)
-            logits = logits[:, -1].float().cpu()                    # (B, vocab)
-            logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
-            word = truncate(logits.softmax(dim=-1), top_k, top_p).multinomial(1, generator=generator)
+            word = draw(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
             done |= word == EOS
             words.append(word)
     return torch.cat(words, dim=1)

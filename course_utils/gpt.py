@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention, at_least
 from .data.download import check
 from .data.text import Embedding
-from .decoding import evaluating, truncate
+from .decoding import draw, evaluating
 from .transformer import Cache, FeedForward, look_back, small_start
 from .transformer import Config as TransformerConfig
 
@@ -177,8 +177,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
             if temperature == 0:
                 ids = logits.argmax(dim=-1, keepdim=True)                              # (B, 1)
             else:
-                likely = truncate((logits / temperature).softmax(dim=-1), top_k, top_p)
-                ids = likely.multinomial(1, generator=generator)
+                ids = draw(logits, temperature, top_k, top_p, generator)
             if stop is not None and new:
                 ids = ids.masked_fill(new[-1] == stop, stop)
             new.append(ids)

@@ -28,12 +28,20 @@ def bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(f"{len(hypotheses)} hypotheses and {len(references)} references; expected the same number "
                          "of both, at least one.")
-    metric = BLEU(tokenize="none", force=True)
-    return metric.corpus_score([" ".join(h) for h in hypotheses], [[" ".join(r) for r in references]]).score
+    ids = {token: str(i) for i, token in enumerate({token for side in (hypotheses, references)
+                                                    for sentence in side for token in sentence})}
+
+    def joined(sentence: Sequence[str]) -> str:            # sacrebleu splits it at the blanks, of which an id has none
+        return " ".join(ids[token] for token in sentence)
+
+    metric = BLEU(tokenize="none")
+    return metric.corpus_score([*map(joined, hypotheses)], [[*map(joined, references)]]).score
 
 
 def hard_alignment(record: AttentionRecord) -> set[Link]:
     """Link each target word to the source word with its largest weight; there is no link to ``<eos>``.
+
+    A word with no weight above 0, to which everything was masked, has no link either.
 
     Raises:
         ValueError: if the weights are not one matrix ``(T_q, T_k)``, or NaN.
@@ -45,9 +53,9 @@ def hard_alignment(record: AttentionRecord) -> set[Link]:
                          "it.with_weights(it.weights[layer, head]).")
     if weights.isnan().any():
         raise ValueError("weights are NaN; the largest of them is none. Was a whole row masked before the softmax?")
-    largest = enumerate(weights.argmax(dim=-1).tolist())
+    largest = zip(weights.any(dim=-1).tolist(), weights.argmax(dim=-1).tolist(), strict=True)
     n_words = len(record.columns) if record.n_words is None else record.n_words
-    return {(row, column) for row, column in largest if column < n_words}
+    return {(row, column) for row, (looks, column) in enumerate(largest) if looks and column < n_words}
 
 
 def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] | None = None) -> float:

@@ -61,7 +61,9 @@ def in_notebook() -> bool:
 
 
 def smooth(values: Sequence[float], window: int = 25) -> list[float]:
-    """Running mean over the last ``window`` values."""
+    """Running mean over the last ``window`` values, at least 1 (else a ValueError)."""
+    if window < 1:
+        raise ValueError(f"window is {window}; expected at least 1.")
     sums = np.cumsum([0.0, *values])
     return [float(sums[i] - sums[max(0, i - window)]) / min(i, window) for i in range(1, len(values) + 1)]
 
@@ -101,21 +103,29 @@ def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel:
         results: ``{model: {group: value}}``; all models over the same groups.
         xlabel, ylabel, title: the words on the axes, with units.
     """
-    figure, axes = plt.subplots()
     if len({tuple(values) for values in results.values()}) != 1:
         raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
+    figure, axes = plt.subplots()
     ends = []
     for (name, values), colour, marker in zip(results.items(), LINES * 9, MARKERS * 9, strict=False):
         axes.plot(list(values), list(values.values()), marker=marker, color=colour)
-        ends.append([list(values.values())[-1], name, colour])
+        ends.append((list(values.values())[-1], 1, name, colour))
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title, ylim=(0, None))
-    span = axes.get_ylim()[1]
-    ends.sort()
-    for i, end in enumerate(ends):                                 # push labels apart where lines end together
-        end[0] = end[0] if i == 0 else max(end[0], ends[i - 1][0] + 0.07 * span)
-        axes.annotate(end[1], (1, end[0]), xytext=(8, 0), textcoords="offset points", va="center", color=end[2],
-                      xycoords=("axes fraction", "data"), fontweight="bold")
+    _name_ends(axes, ends, 0.07, xycoords=("axes fraction", "data"), xytext=(8, 0))
     return figure
+
+
+def _name_ends(axes, ends: Sequence[tuple], apart: float, **style) -> None:
+    """A name at each line's end ``(height, place, name, colour)``, pushed up where lines end together.
+
+    ``apart``: by how much, as a share of the axes' height.
+    """
+    low, high = axes.get_ylim()
+    last: dict[float, float] = {}
+    for height, at, name, colour in sorted(ends):
+        last[at] = height = max(height, last.get(at, -np.inf) + apart * (high - low))
+        axes.annotate(name, (at, height), textcoords="offset points", va="center", color=colour, fontweight="bold",
+                      **style)
 
 
 def plot_runs(results: Mapping[str, Mapping[int, Sequence[float]]], xlabel: str, ylabel: str,
@@ -127,20 +137,23 @@ def plot_runs(results: Mapping[str, Mapping[int, Sequence[float]]], xlabel: str,
         xlabel, ylabel: the words on the axes, with units.
         colours: one for each method.
         guessing: where a dotted line is drawn.
+
+    Raises:
+        ValueError: if a method has no run, or not as many at each number.
     """
+    for name, runs in results.items():
+        if len(counts := {len(values) for values in runs.values()}) != 1 or 0 in counts:
+            raise ValueError(f"{name} has {({n: len(values) for n, values in runs.items()})} runs; expected as many at "
+                             "each number, at least one.")
     figure, axes = plt.subplots(figsize=(11, 5.4))
     numbers, ends = sorted({n for runs in results.values() for n in runs}), []
     for (name, runs), colour, marker in zip(results.items(), colours, MARKERS * 9, strict=False):
         values = np.array([*runs.values()])                                     # (numbers, runs)
         axes.plot([*runs], values.mean(axis=1), marker=marker, color=colour)
         axes.fill_between([*runs], values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15, linewidth=0)
-        ends.append([float(values[-1].mean()), [*runs][-1], name, colour])
+        ends.append((float(values[-1].mean()), [*runs][-1], name, colour))
     axes.set(xscale="log", xlabel=xlabel, ylabel=ylabel, xlim=(0.9 * numbers[0], 3.2 * numbers[-1]))
-    apart, last = 0.06 * (axes.get_ylim()[1] - axes.get_ylim()[0]), {}
-    for height, at, name, colour in sorted(ends):                  # push labels apart where lines end together
-        last[at] = height = max(height, last.get(at, -np.inf) + apart)
-        axes.annotate(name, (at, height), xytext=(12, 0), textcoords="offset points", va="center", color=colour,
-                      fontweight="bold", fontsize=17)
+    _name_ends(axes, ends, 0.06, xytext=(12, 0), fontsize=17)
     axes.set_xticks(numbers, [f"{n:,}" for n in numbers])
     axes.minorticks_off()
     if guessing is not None:

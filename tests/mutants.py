@@ -116,8 +116,7 @@ MUTANTS = [
      "ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)", "decoding"),
     ("temperature multiplies", DECODING, "logits.amax(dim=-1, keepdim=True)) / temperature",
      "logits.amax(dim=-1, keepdim=True)) * temperature", "decoding"),
-    ("BLEU cuts words again", METRICS, 'BLEU(tokenize="none", force=True)', 'BLEU(tokenize="13a", force=True)',
-     "metrics"),
+    ("BLEU cuts words again", METRICS, "ids[token] for token in sentence", "token for token in sentence", "metrics"),
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
     # --- from the grammar to a page ---
@@ -130,6 +129,11 @@ MUTANTS = [
      'rows, columns = " ".join(pairs[i][1]).split(),', "trace"),
     ("true links are dropped in the view", VIEW, '"alignment": read_links(alignment, rows, columns)',
      '"alignment": []', "trace"),
+    ("hidden code is shown", "course_utils/publish/exporting.py", '"remove_source": True', '"remove_source": False',
+     "site"),
+    ("a page shows a finished bar", "course_utils/publish/pages.py", 'BAR.sub("", output.text)', "output.text", "site"),
+    ("a rehearsal outlives the code", "course_utils/rehearsal.py", ".encode() + path.read_bytes())", ".encode())",
+     "rehearsal"),
     # --- claims ---
     ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", 'current state asks" <= 0.15',
      'current state asks" <= 0.5', "conditions"),

@@ -323,6 +323,36 @@ def test_a_change_in_what_makes_a_claims_numbers_is_seen(tmp_path, edit):
     assert digest(tmp_path) != digest(tmp_path, edit)
 
 
+@pytest.mark.parametrize("training", [
+    "for one in (model, rival): fit(one, loss, steps=300)", "fit(model=rival, steps=300)",
+    "import course_utils.training as training\nlog = training.fit(rival, steps=300)",
+    "log = fit(loss, rival, steps=300)", "logs = [fit(one, 300) for one in (model, rival)]",
+    "def step():\n    rival.loss().backward()\nfor n in range(300):\n    step()",
+    "def step():\n    for n in range(300): rival.learn()\nstep()",
+    "with quiet():\n    rival.learn(300)", "train(what=rival, steps=300)",
+    "for n in range(300):\n    rate.step(rival)", "print(fit(rival, steps=300))",
+])
+def test_a_rival_trained_otherwise_is_seen_however_it_is_written(tmp_path, training):
+    written = ("log = fit(rival, loss, steps=300)", training)
+    other = (written[0], training.replace("300", "30").replace(".backward()", ""))
+    assert digest(tmp_path, written) != digest(tmp_path, other)
+
+
+def test_a_function_that_a_loop_calls_and_the_last_seed_are_seen(tmp_path):
+    """Of 08's painting: without what step() does, nothing is trained."""
+    assert digest(tmp_path, ("model - x", "model + x")) != digest(tmp_path)
+    seeded = ("seed = 0", "import torch\nseed = 0\ntorch.manual_seed(1)")
+    assert digest(tmp_path, seeded) != digest(tmp_path, (seeded[0], seeded[1].replace("(1)", "(2)")))
+    step = ("log = fit(rival, loss, steps=300)", "def step():\n    rival.learn()\nfor n in range(3):\n    step()")
+    assert digest(tmp_path, step) != digest(tmp_path, (step[0], step[1].replace("rival.learn()", "pass")))
+
+
+def test_the_body_of_an_exercise_is_seen(tmp_path):
+    plain = "def score(one):\n    return one.score()"
+    exercise = (plain, f'{plain}\nscore = check("score")')
+    assert digest(tmp_path, exercise) != digest(tmp_path, (exercise[0], exercise[1].replace("one.", "2 * one.")))
+
+
 @pytest.mark.parametrize("edit", [
     ("  # of both", ""), ("print(found, seed)", "print(found)"), ("plot(found)", "draw(found)"),
     ("rate = 3", "rate  =  3"), ("import fit", "import fit, sequence_loss"),

@@ -178,8 +178,9 @@ def test_samples_follow_the_distribution():
     assert_close(drawn.flatten().bincount(minlength=11) / 20_000, wanted, atol=0.012, rtol=0)
 
 
-def test_top_k_of_one_is_greedy():
+def test_top_k_of_one_and_the_lowest_temperature_are_greedy():
     model, ids = made(Config(**SMALL)), some_ids()
+    assert torch.equal(generate(model, ids, 5, temperature=1e-45), generate(model, ids, 5))
     assert torch.equal(generate(model, ids, 5, temperature=1.0, top_k=1), generate(model, ids, 5))
 
 

@@ -70,6 +70,14 @@ def test_bleu_takes_the_tokens_as_they_are():
     assert bleu([["a", "b", "c", "d."]], [["a", "b", "c", "d", "."]]) < 90
 
 
+def test_bleu_takes_a_token_with_a_blank_as_one():
+    """Three of four tokens are right, in a row; of its two stretches of three one is; none of four."""
+    reference = [["a", "b", "c", "d", "e"]]
+    assert bleu([["a b", "c", "d", "e"]], reference) == pytest.approx(
+        100 * math.exp(1 - 5 / 4) * (3 / 4 * 2 / 3 * 1 / 2 * 1 / 2) ** 0.25)          # 0 of 1 is smoothed to 1 of 2
+    assert bleu([["x", "a b", "c", "d", "e"]], [["x", "a b", "c", "d", "e"]]) == pytest.approx(100)
+
+
 @pytest.mark.parametrize(("n", "m"), [(2, 1), (1, 2), (0, 0)])
 def test_as_many_hypotheses_as_references_and_at_least_one(n, m):
     with pytest.raises(ValueError, match=f"{n} hypotheses and {m} references; expected the same number"):
@@ -92,6 +100,10 @@ def test_a_word_that_looks_at_the_end_symbol_is_not_linked():
     weights = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.1, 0.7], [0.1, 0.8, 0.1]])
     assert hard_alignment(record(weights, ["a", "b", "<eos>"])) == {(0, 0), (2, 1)}
     assert hard_alignment(record(torch.tensor([[0.1, 0.9]]), ["a", "<eos>"])) == set()
+
+
+def test_a_word_that_may_look_nowhere_is_not_linked():
+    assert hard_alignment(record(torch.tensor([[0.0, 0.0], [0.4, 0.6]]), "ab")) == {(1, 1)}
 
 
 def test_what_is_no_word_is_known_by_its_place_whatever_it_is_called():

@@ -218,6 +218,8 @@ def test_smoothing_is_a_mean_over_the_last_values():
     assert smooth([4, 2, 6, 8], window=2) == [4, 3, 4, 7]
     assert smooth([4, 2, 6], window=25) == [4, 3, 4]
     assert smooth([]) == []
+    with pytest.raises(ValueError, match="window is 0; expected at least 1"):
+        smooth([4, 2], window=0)
     assert smooth([0.1] * 1000) == pytest.approx([0.1] * 1000)
 
 
@@ -269,3 +271,10 @@ def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
     assert heights[1] - heights[0] > 0.2
     band = axes.collections[0].get_paths()[0].vertices
     assert {(50.0, 1.0), (50.0, 3.0), (200.0, 4.0), (200.0, 6.0)} <= set(map(tuple, band.tolist()))
+
+
+@pytest.mark.parametrize("runs", [{50: [1.0, 3.0], 200: [4.0]}, {50: [], 200: []}, {}])
+def test_runs_that_are_not_as_many_at_each_number_are_refused(runs):
+    with pytest.raises(ValueError, match="a has {.* runs; expected as many at each number, at least one"):
+        plotting.plot_runs({"a": runs}, "labels", "accuracy")
+    assert plt.get_fignums() == []

@@ -171,7 +171,10 @@ def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_pat
     (tmp_path / "model.py").write_text("width = 1")
     monkeypatch.setattr(rehearsal, "__file__", str(tmp_path / "rehearsal.py"))
     assert rehearsal._around.__wrapped__().split()[1:] == found.split()[1:]
-    assert rehearsal._around.__wrapped__() != found
+    before = rehearsal._around.__wrapped__()
+    assert before != found
+    (tmp_path / "model.py").write_text("width = 2")
+    assert rehearsal._around.__wrapped__() != before, "the same file with other content"
 
 
 def a_class(body):

@@ -24,11 +24,11 @@ from course_utils.publish.site import Entry, build
 
 
 class Links(HTMLParser):
-    """The addresses of a page, and the places in it that an address may name."""
+    """The addresses of a page, the places in it that an address may name, and its words."""
 
     def __init__(self, html: str):
         super().__init__()
-        self.links, self.loads, self.places = [], [], set()
+        self.links, self.loads, self.places, self.words = [], [], set(), ""
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
@@ -37,6 +37,9 @@ class Links(HTMLParser):
         address = given.get("href") if tag in ("a", "link") else given.get("src")
         if address is not None:
             (self.links if tag == "a" else self.loads).append(address)
+
+    def handle_data(self, data):
+        self.words += data
 
 
 def broken(folder: Path) -> list[str]:
@@ -221,6 +224,16 @@ def test_a_page_can_be_read_in_light_and_in_dark(open_page, site, name, dark):
     page.emulate_media(media="print")
     assert not page.locator(".site-header").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
+
+
+def test_a_page_leaves_out_hidden_code_and_the_bar_of_a_finished_training(tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [code("-", "how_it_is_drawn()", "hide-input", stdout="what it shows\n"),
+                      code("-", "fit()", stdout=f"training: 100%|{30 * '█'}| 20/20 [00:01<00:00, loss 0.1]\n")]
+    words = Links(html_page(notebook, tmp_path)).words
+    assert "what it shows" in words
+    assert "how_it_is_drawn" not in words
+    assert "training: 20/20 [00:01<00:00, loss 0.1]" in words
 
 
 def test_on_paper_no_line_is_cut_and_what_is_long_may_break(open_page, tmp_path):

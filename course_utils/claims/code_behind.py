@@ -4,7 +4,7 @@ import ast
 import re
 import symtable
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -21,8 +21,15 @@ class Statement(NamedTuple):
     """Names that it takes from elsewhere in the notebook; of a function those that its call will take."""
     defines: bool
     """Whether it is a function or a class: what that uses is looked up when it is called."""
-    given: frozenset[tuple[str, str]]
-    """Functions that it calls, each with the name that is the first argument."""
+    acts: bool
+    """Whether it may change whatever it reaches: loops and the like, and calls that do more than show."""
+
+
+CHANGES = re.compile(r"fit\(|\.backward\(|\.step\(|\.load_state_dict\(|\w_\(")
+"""How code changes the objects that it is given: training, loading weights, a method in place such as ``zero_()``."""
+
+SHOWS = {"axes", "claim", "display", "figure", "plotting", "plt", "print"}
+"""Who only draws or shows. A cell that begins with ``# plot`` does no more than that either."""
 
 
 def statements(source: str) -> list[Statement]:
@@ -32,7 +39,7 @@ def statements(source: str) -> list[Statement]:
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column] + "\n"
-    text, found = "".join(lines), []
+    text, found, draws = "".join(lines), [], source.lstrip().startswith("# plot")
     for node in ast.parse(text).body:
         parts, defines = list(ast.walk(node)), isinstance(node, ast.FunctionDef | ast.ClassDef)
         stored = [part for part in parts if isinstance(getattr(part, "ctx", None), ast.Store)]
@@ -40,29 +47,54 @@ def statements(source: str) -> list[Statement]:
         changes = {_root(part) for part in stored if not isinstance(part, ast.Name)}
         if isinstance(node, ast.Expr):
             changes.add(_root(node.value))
-        given = {(function, part.args[0].id) for part in parts if isinstance(part, ast.Call) and part.args
-                 and isinstance(part.args[0], ast.Name) and (function := _root(part.func))}
         segment = ast.get_source_segment(text, node)
-        found.append(Statement("".join(segment.split()), frozenset(binds - _loop_variables(node)),
-                               frozenset(changes - {None}), _used(segment), defines, frozenset(given)))
+        written, used = "".join(segment.split()), _used(segment)
+        if "=check(" in written:
+            used |= binds                                  # an exercise: check("part") takes the part written before it
+        found.append(Statement(written, frozenset(binds - _loop_variables(node)), frozenset(changes - {None}), used,
+                               defines, not draws and _acts(node)))
     return found
 
 
 def behind(measured: ast.expr, before: Sequence[Statement]) -> list[Statement]:
-    """The statements before a claim that make what it has ``measured``, from name to name, backwards."""
-    trains = {"fit"}.union(*(each.binds for each in before
-                             if each.defines and re.search(r"fit\(|\.backward\(", each.text)))
+    """The statements before a claim that make what it has ``measured``, from name to name, backwards.
+
+    What may have changed a name counts as making it: a statement that acts, or trains something, and reaches the name,
+    itself or through the functions that it calls. So does the seed last set before each.
+    """
+    defined: dict[str, list[Statement]] = {}
+    for each in before:
+        for name in each.binds if each.defines else ():
+            defined.setdefault(name, []).append(each)
+    changed = [each.changes | _may_change(each, defined) for each in before]
     kept: set[int] = set()
     todo = [(name, len(before)) for name in _used(ast.unparse(measured))]
-    while todo:
-        name, end = todo.pop()
+    for name, end in todo:                                 # grows; a name before each of those who use it
         start = max((i for i in range(end) if name in before[i].binds), default=end)
-        makes = [i for i in range(start, end) if i == start or name in before[i].changes
-                 or any(function in trains and first == name for function, first in before[i].given)]
-        for i in sorted({*makes} - kept):
-            kept.add(i)
-            todo += [(used, end if before[i].defines else i) for used in before[i].uses]
+        by = [before[i].changes if before[start].defines else changed[i] for i in range(start, end)]
+        makes = {i for i, names in enumerate(by, start) if i == start or name in names}
+        makes |= {max(seeds) for i in makes if (seeds := [j for j in range(i) if "manual_seed(" in before[j].text
+                                                          and before[j].changes == {"torch"}])}
+        kept |= makes
+        todo += {(used, end if before[i].defines else i) for i in makes for used in before[i].uses}.difference(todo)
     return [before[i] for i in sorted(kept)]
+
+
+def _may_change(statement: Statement, defined: Mapping[str, Sequence[Statement]]) -> frozenset[str]:
+    """All names that a statement reaches, if it acts or changes something; a function's definition does nothing."""
+    reached, parts = set(), [statement]
+    for part in parts:                                     # grows: the functions that it calls, and theirs
+        new = part.uses - reached
+        reached |= new
+        parts += [each for name in new for each in defined.get(name, ())]
+    does = statement.acts or any(CHANGES.search(part.text) for part in parts)
+    return frozenset(reached if does and not statement.defines else ())
+
+
+def _acts(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr):
+        return any(isinstance(part, ast.Call) for part in ast.walk(node)) and _root(node.value) not in SHOWS
+    return hasattr(node, "body") and not all(isinstance(part, ast.Expr) and not _acts(part) for part in node.body)
 
 
 def _used(source: str) -> frozenset[str]:
