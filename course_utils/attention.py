@@ -322,20 +322,20 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
         if self.rotary:
             q, k = rotary(q, start=k.size(-2) - q.size(-2), base=self.base), rotary(k, base=self.base)
-        if self.group > 1:
-            k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         if need_weights:
+            k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
             scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
             weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
             return self.W_o(self.join(self.dropout(weights) @ v)), weights
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
-        return self.W_o(self.join(F.scaled_dot_product_attention(q, k, v, mask, dropout))), None
+        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, enable_gqa=self.group > 1)
+        return self.W_o(self.join(attended)), None
 
 
 # --- positions -----------------------------------------------------------------------------------------------

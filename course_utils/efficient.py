@@ -109,14 +109,16 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     if n_global == n:
         return everywhere
     m, length = -(-n // size), size + 2 * window
-    k, v = (torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1),
-                       _stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size)], dim=2) for x in (k, v))
+    near = [_stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size) for x in (k, v)]
+    if n_global:                                                            # in front of each block's own: copies
+        near = [torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1), own], dim=2)
+                for x, own in zip((k, v), near, strict=True)]
     key = torch.arange(-window, size + window, device=q.device)             # from the block's first query
     distance = torch.arange(size, device=q.device)[:, None] - key           # (size, length)
     place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, length)
     mask = (distance.abs() <= window) & (n_global <= place) & (place < n)
     mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, n_global + length)
-    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), k, v, mask[None])
+    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), *near, mask[None])
     return torch.cat([everywhere, near.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, n_global:n]], dim=2)
 
 

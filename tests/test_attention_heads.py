@@ -26,6 +26,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_utils.attention import MultiHeadAttention, alibi, causal_mask, rotary, sinusoidal
+from course_utils.measuring import peak_memory
 
 SIZES = Sizes(d_query=8, d_key=8, d_value=8)
 KNOWS_POSITIONS = (rows_sum_to_one, is_causal, zeros_where_nothing_may_be_attended, leaves_arguments_alone,
@@ -288,6 +289,14 @@ def test_projected_keys_can_be_kept(options, need_weights):
     pieces = [attention.project_keys(keys[:, i:j], values[:, i:j]) for i, j in ((0, 2), (2, 5))]
     k, v = (torch.cat(parts, dim=2) for parts in zip(*pieces, strict=True))
     assert_close(attention.attend(query, k, v, mask, bias, need_weights)[0], expected[0])
+
+
+def test_keys_that_queries_share_are_not_copied_where_no_weights_are_needed():
+    attention, query = MultiHeadAttention(64, 8, n_kv_heads=1), torch.randn(1, 1, 64)
+    k, v = torch.randn(2, 1, 1, 4000, 8)
+    with torch.no_grad():
+        assert_close(attention.attend(query, k, v, need_weights=False)[0], attention.attend(query, k, v)[0])
+        assert peak_memory(lambda: attention.attend(query, k, v, need_weights=False)) < k.nbytes
 
 
 @pytest.mark.parametrize(("widths", "message"), [

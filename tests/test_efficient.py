@@ -286,9 +286,12 @@ def test_the_gradient_of_linear_does_not_notice_the_scale(chunk):
         assert_close(mine, right)
 
 
-def test_a_narrow_window_with_global_tokens_is_small():
+def test_a_narrow_window_with_global_tokens_is_small_and_without_them_no_key_is_copied():
     q, k, v = inputs(4096, B=1)
     with torch.no_grad():
+        wide = torch.randn(3, 1, 4, 4096, 32)
+        assert peak_memory(lambda: sliding_window(*wide, 256, causal=False)) < 0.7 * peak_memory(
+            lambda: longformer(*wide, 256, 1))
         assert peak_memory(lambda: longformer(q, k, v, 4, 64)) < 0.2 * 4 * 4 * 4096**2
 
 
