@@ -64,7 +64,7 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     for cell in student.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-            if "hide-input" in tags(cell):
+            if "hide-input" in tags(cell) or "claim(" in cell.source:
                 cell.source = _silent(cell.source)
         else:
             cell.source = _without_results(cell.source)
@@ -130,7 +130,7 @@ def _without_results(text: str) -> str:
 
 
 def _silent(code: str) -> str:
-    """Folded code without claims, without what it asserts, and with pictures that are not described."""
+    """Code without claims, without what it asserts, and with pictures that are not described."""
     told = code
     for statement in ast.parse(code).body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
