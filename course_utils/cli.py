@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         "train a notebook's models before class",
         "The notebook is executed and not written; what its cells train with `fit` is kept in the user's cache folder. "
         "In class `fit` loads it in a second, as long as code, data, settings and versions are the same, and says "
-        "so. To train all the same, run `%%env COURSE_REHEARSAL=off` in a cell.",
+        "so. To train all the same, run `%env COURSE_REHEARSAL=off` in a cell.",
         ["course rehearse 02"],
     )
     one(rehearse)

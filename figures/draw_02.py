@@ -22,9 +22,9 @@ ALT = {
         "lines run side by side. Three thick ones cross, because the order is reversed: european–européenne, "
         "economic–économique, area–zone. Two dashed ones start at one English word: “was” becomes “a été”.",
     "02_attention_step":
-        "One step of attention in four parts. 1, score: the decoder's state s of step t minus 1, the query, "
-        "is compared with three encoder states, the keys; the scores are 13, 9 and 9. 2, softmax: the scores "
-        "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state, now a value, is "
+        "One step of attention in four parts. 1, score: the decoder's state s of step t minus 1 "
+        "is compared with three encoder states; the scores are 13, 9 and 9. 2, softmax: the scores "
+        "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state is "
         "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
         "makes the new state s of step t from the old state, the previous word and the context, and the word "
         "“accord” is written.",
@@ -158,9 +158,9 @@ def attention_step():
     rows, words = (108, 188, 268), ("agreement", "was", "signed")
     scores, weights = ("13", "9", "9"), (0.96, 0.02, 0.02)
     box(axes, 66, 188, 80, 48, QUERY, "$s_{t{-}1}$", 24)
-    text(axes, 66, 148, "query", 16, QUERY, "bold")
-    text(axes, 206, 74, "keys", 16, KEY, "bold")
-    text(axes, 540, 74, "values", 16, VALUE, "bold")
+    text(axes, 66, 148, "decoder", 16, QUERY, "bold")
+    text(axes, 206, 74, "encoder", 16, KEY, "bold")
+    text(axes, 540, 74, "encoder", 16, VALUE, "bold")
     for j, (y, word, score, weight) in enumerate(zip(rows, words, scores, weights, strict=True), 1):
         heavy = j == 1
         arrow(axes, (107, 188), (174, y), QUERY, 1.8)

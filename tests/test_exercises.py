@@ -380,10 +380,12 @@ def test_a_prediction_is_held_against_the_measurement(capsys):
     Prediction({"short": 95, "long": 40}, within=10).compare(measured)
     Prediction({"short": 95, "long": None}, within=10).compare(measured)
     Prediction({"short": None}, within=10).compare(measured)
+    Prediction({"short": 2, "long": 1}, within=0).compare({"short": 1, "long": 2})
     assert capsys.readouterr().out.splitlines() == [
         "≠ 1 of 2 predictions are right within 10. Furthest off: long, predicted 40, measured 88.",
         "✓ 1 of 1 predictions are right within 10. Furthest off: short, predicted 95, measured 97.25.",
-        "… You predicted nothing. Measured: short: 97.25."]
+        "… You predicted nothing. Measured: short: 97.25.",
+        "≠ 0 of 2 predictions are right. Furthest off: short, predicted 2, measured 1."]
 
 
 def test_a_prediction_is_of_numbers_that_are_measured():

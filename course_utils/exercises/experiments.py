@@ -48,6 +48,7 @@ class Prediction:
             return
         off = {label: abs(value - measured[label]) for label, value in made.items()}
         right, worst = sum(gap <= self.within for gap in off.values()), max(off, key=off.get)
+        within = f" within {self.within:g}" if self.within else ""                    # ranks are right or not
         display(Card(Verdict("right" if right == len(made) else "missed", (
-            f"{right} of {len(made)} predictions are right within {self.within:g}. Furthest off: {worst}, predicted "
+            f"{right} of {len(made)} predictions are right{within}. Furthest off: {worst}, predicted "
             f"{made[worst]:.4g}, measured {measured[worst]:.4g}."))))

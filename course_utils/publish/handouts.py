@@ -14,7 +14,7 @@ from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
 from .tasks import alone, given, tasks
 
-RESULT = re.compile(r"^\*\*(?:What did we see\?|How firm is this\?)\*\*")
+RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT = re.compile(r"\*\*Predict\b")
 TITLE = re.compile(r"### [^\n]+\n*")
 QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
@@ -47,8 +47,9 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """The version for class: nothing that tells what comes out, and no exercise that is for home.
 
     Besides solutions and notes it lacks all outputs, *What did we see?* and *How firm is this?*, titles that say what
-    a picture shows, the summary after the quiz, and the quiz's answers: its questions stand there as on paper. Where
-    an exercise is for home (`home`), the course's function runs.
+    a picture shows, claims, what folded code expects and says of its pictures, the summary after the quiz, and the
+    quiz's answers: its questions stand there as on paper. Where an exercise is for home (`home`), the course's function
+    runs.
 
     Args and errors are those of `handout`.
     """
@@ -63,6 +64,8 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     for cell in student.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+            if "hide-input" in tags(cell) or "claim(" in cell.source:
+                cell.source = _silent(cell.source)
         else:
             cell.source = _without_results(cell.source)
     student.cells = [cell for cell in student.cells if cell.source]
@@ -124,6 +127,18 @@ def _without_results(text: str) -> str:
         told = bool(RESULT.match(paragraph)) or told and not (paragraph.startswith("#") or PREDICT.search(paragraph))
         kept += [paragraph] * (not told)
     return "\n\n".join(kept)
+
+
+def _silent(code: str) -> str:
+    """Code without claims, without what it asserts, and with pictures that are not described."""
+    told = code
+    for statement in ast.parse(code).body:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        if isinstance(statement, ast.Assert) or any(getattr(call.func, "id", "") == "claim" for call in calls):
+            told = told.replace(ast.get_source_segment(code, statement), "")
+        for keyword in (keyword for call in calls for keyword in call.keywords if keyword.arg == "alt"):
+            told = told.replace(ast.get_source_segment(code, keyword.value), '"What was measured."')
+    return told.strip()
 
 
 def _on_paper(notebook: NotebookNode) -> NotebookNode:
