@@ -14,17 +14,18 @@ ALT = {
         "prompt: the same examples and a question, hot, are one text; the network reads it once and writes what comes "
         "next, a question mark. The weights stay as they are.",
     "07_layer":
-        "A GPT's layer, drawn once, with the four parts that changed since 2018 numbered. The residual path runs from "
+        "A GPT's layer, drawn once, with the four parts that changed since GPT-2 numbered. The residual path runs from "
         "bottom to top. Beside it, norm, causal self-attention, norm, feed-forward network; the cross-attention of "
         "lesson 04 is left out. 1, both norms: LayerNorm became RMSNorm, without mean and bias. 2, the feed-forward "
         "network: two linear layers and a GELU became SwiGLU, three linear layers, one of them a gate. 3, positions: "
         "from vectors added at the bottom to rotated queries and keys. 4, keys and values: from one pair of heads per "
-        "query head to one pair for three query heads.",
+        "query head to one pair per group of query heads, here three.",
     "07_induction":
         "How two layers look up what came next, and why one cannot. The text is A B, other tokens, A. Left, two "
-        "layers: in layer 0 the place of B looks one back and keeps what it finds, B after A. In layer 1 the last "
-        "A asks who stands after A; the key of B's place, after A, matches, and its value, B, is the answer. "
-        "Right, one layer: the key of B's place knows only B. The question A finds the first A, whose value is A.",
+        "layers, with the heads that we suspect: with head (16, 0) the place of B looks one back and keeps what it "
+        "finds, B after A. With head (18, 6) the last A asks who stands after A; the key of B's place, after A, "
+        "matches, and its value, B, is the answer. Right, one layer: the key of B's place knows only B. The question "
+        "A finds the first A, whose value is A.",
 }
 
 
@@ -90,12 +91,12 @@ def layer():
     path(axes, (beside - 110, 236), (beside + 110, 236), color=MUTED, head=False)
     text(axes, beside, 271, "left out: there is no source", 15, MUTED)
 
-    text(axes, 640, 44, "2018", 18, MUTED, "bold")
+    text(axes, 640, 44, "GPT-2 (2019)", 18, MUTED, "bold")
     text(axes, 838, 44, "today", 18, INK, "bold")
     rows = (("1", "norm", "LayerNorm", "RMSNorm", "no mean, no bias"),
             ("2", "feed-forward", "GELU", "SwiGLU", "a gate: a third layer"),
             ("3", "position", "a vector, added", "rotated q and k", "lesson 03"),
-            ("4", "keys, values", "one per query head", "one per three", "lesson 06"))
+            ("4", "keys, values", "one per query head", "one per group", "here of 3; lesson 06"))
     for row, (number, what, before, after, why) in enumerate(rows):
         y = 104 + 98 * row
         box(axes, 710, y, 480, 92, fill=PAPER, edge=RULE)
@@ -124,11 +125,11 @@ def induction():
         text(axes, x, middle - (13 if after else 0), token, 22, INK, "bold")
         text(axes, x, middle + 16, after, 18, KEY if found else MUTED, "bold" if found else "normal")
     path(axes, (106, bottom - 24), (189, middle + 36), color=VALUE, line=3)
-    text(axes, 246, 302, "layer 0:", 17, VALUE, "bold", "left")
+    text(axes, 246, 302, "(16, 0):", 17, VALUE, "bold", "left")
     text(axes, 246, 326, "look one back", 17, VALUE, "bold", "left")
 
     path(axes, (500, middle - 34), (500, 182), (214, 182), (214, middle - 35), color=QUERY, line=3)
-    text(axes, 262, 160, "layer 1: who stands after A?", 17, QUERY, "bold", "left")
+    text(axes, 262, 160, "(18, 6): who stands after A?", 17, QUERY, "bold", "left")
     path(axes, (250, middle - 34), (250, top), (472, top), color=VALUE, line=3)
     text(axes, 262, top - 20, "value: B", 17, VALUE, "bold", "left")
     box(axes, 520, top, 92, 48, fill=PAPER, edge=GOOD, label="B", size=24, weight="bold", line=2.8)
