@@ -3,7 +3,7 @@
 ``python experiments/bottleneck.py`` trains the lesson's encoder-decoder without attention at four widths and for two
 budgets, each from several seeds, and at one width for a third one, from the first seed, on one thread. It writes
 ``bottleneck.json``: BLEU by sentence length, after every training (an hour in all). The learning rate of each width is
-searched for first, in half the short budget.
+searched for first, in half the short budget, on validation pairs that are neither training nor test pairs.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torch
 from course_utils import setup
 from course_utils.claims.stored import store
 from course_utils.data import Vocab, token_batches
-from course_utils.data.grammar import train_test
+from course_utils.data.grammar import corpus, train_test
 from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
 from course_utils.metrics import bleu, by_group, length_groups
@@ -34,8 +34,9 @@ class Lesson:
     def __init__(self, seed: int):
         self.seed = setup(seed)
         train, self.test = train_test(20_000, 420, seed=seed)
+        validation = corpus(420, 1_000_000 + seed, lengths="uniform", exclude=train + self.test)
         self.vocabs = [Vocab([getattr(pair, side) for pair in train]) for side in ("source", "target")]
-        self.train_ids, self.test_ids = (encode_pairs(pairs, *self.vocabs) for pairs in (train, self.test))
+        self.train_ids, self.validation_ids = (encode_pairs(pairs, *self.vocabs) for pairs in (train, validation))
 
     def trained(self, width: int, steps: int, lr: float) -> Seq2Seq:
         """One encoder-decoder without attention, as the lesson makes it but for its width."""
@@ -45,10 +46,10 @@ class Lesson:
             label=f"width {width}, {steps} steps, rate {lr:g}, seed {self.seed}", live=False)
         return model
 
-    def held_out_loss(self, model: Seq2Seq) -> float:
-        """Mean loss per target token of the test pairs."""
+    def validation_loss(self, model: Seq2Seq) -> float:
+        """Mean loss per target token of the validation pairs."""
         with evaluating(model):
-            losses = [sequence_loss(model, batch) for batch in token_batches(self.test_ids, tokens=2000, seed=0)]
+            losses = [sequence_loss(model, batch) for batch in token_batches(self.validation_ids, tokens=2000, seed=0)]
         return float(sum(loss * n for loss, n in losses) / sum(n for _, n in losses))
 
     def bleu_by_length(self, model: Seq2Seq) -> dict[str, float]:
@@ -82,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = {"learning_rates": {}, "bleu": {}, "cpu_seconds": {}}
     lesson = Lesson(options.seeds[0])
     for width in options.widths:
-        losses = {f"{lr:g}": lesson.held_out_loss(lesson.trained(width, options.steps[0] // 2, lr)) for lr in RATES}
+        losses = {f"{lr:g}": lesson.validation_loss(lesson.trained(width, options.steps[0] // 2, lr)) for lr in RATES}
         results["learning_rates"][str(width)] = {"losses": {lr: round(loss, 4) for lr, loss in losses.items()},
                                                  "chosen": float(min(losses, key=losses.get))}
     for n, seed in enumerate(options.seeds):

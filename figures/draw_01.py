@@ -59,11 +59,10 @@ ALT = {
         "gradient. 3, scores: these |C| rows times the decoder's state h of d numbers. 4, softmax over the "
         "candidates only: their probabilities sum to one, the target maison has 0.58, and the loss is minus its log.",
     "01_look_back":
-        "The question at the end: what if the decoder could look back. Below, the encoder has a state for each of the "
-        "seven source tokens, from “the” to <eos>. So far only the last one leaves, as one narrow vector, and the "
-        "other six are discarded. Above, the decoder has written “la vieille” and asks for its third word. From its "
-        "state dashed arrows lead through a large question mark back to all seven states: which of them should it "
-        "read, and how much of each?",
+        "Below, the encoder has a state for each of the seven source tokens, from “the” to <eos>. So far only the last "
+        "one leaves, as one narrow vector, and the other six are discarded. Above, the decoder has written “la "
+        "vieille” and asks for its third word. From its state dashed arrows lead through a large question mark back to "
+        "all seven states: which of them should it read, and how much of each?",
 }
 
 
@@ -393,8 +392,6 @@ def look_back():
     axes = card(420)
     source, written = [64 + 92 * i for i in range(7)], [290, 376, 462]
     low, high, asked = 306, 92, (462, 176)
-    text(axes, 24, 40, "What if the decoder", 19, INK, "bold", "left")
-    text(axes, 24, 68, "could look back?", 19, INK, "bold", "left")
     for i, (word, x) in enumerate(zip(SOURCE, source, strict=True)):
         last = i == len(SOURCE) - 1
         dashes(axes, asked, (x + (asked[0] - x) * 0.04, low - 22), color=QUERY, line=2)
