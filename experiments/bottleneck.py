@@ -1,14 +1,14 @@
 """Lesson 01's question, with patience: is the vector too small, or was the model only trained for a minute?
 
-``python experiments/bottleneck.py`` trains the lesson's encoder-decoder without attention at four widths and for two
-budgets, each from several seeds, and at one width for a third one, from the first seed, on one thread. It writes
-``bottleneck.json``: BLEU by sentence length, after every training (an hour in all). The learning rate of each width is
-searched for first, in half the short budget, on validation pairs that are neither training nor test pairs.
+``python experiments/bottleneck.py`` trains the lesson's encoder-decoder without attention at four widths from several
+seeds, and two of the widths for other numbers of steps from the first seed, on one thread. It writes
+``bottleneck.json``: BLEU by sentence length, after every training (an hour and a half in all). The learning rate of
+each width is the best, on validation pairs that are neither training nor test pairs, after the whole training.
 """
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -24,8 +24,8 @@ from course_utils.seq2seq import Seq2Seq
 from course_utils.training import fit, sequence_loss
 
 HERE = Path(__file__).resolve().parent
-RATES = (1.6e-2, 8e-3, 4e-3, 2e-3)
-PATIENT = {128: 20_000}                 # width: steps, from the first seed only
+RATES = (1.6e-2, 8e-3, 4e-3, 2e-3, 1e-3)
+OTHER_STEPS = {128: (600, 20_000), 256: (20_000,)}      # width: steps, from the first seed only
 
 
 class Lesson:
@@ -60,39 +60,52 @@ class Lesson:
         return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
 
 
-def add(results: dict, lesson: Lesson, width: int, steps: int) -> None:
-    """Train and test one model; its BLEU and processor time join those of the seeds before."""
+def search(lesson: Lesson, width: int, steps: int, keep: Callable) -> float:
+    """The rate with the lowest loss on the validation pairs, lowered until it rises; ``keep`` gets every result."""
+    best, lowest = RATES[0], float("inf")
+    for lr in RATES:
+        loss = test(lesson, width, steps, lr, keep)
+        if loss > lowest:
+            break
+        best, lowest = lr, loss
+    return best
+
+
+def test(lesson: Lesson, width: int, steps: int, lr: float, keep: Callable) -> float:
+    """Train and test one model; ``keep`` gets its measurements. Returns the loss on the validation pairs."""
     started = time.process_time()
-    model = lesson.trained(width, steps, results["learning_rates"][str(width)]["chosen"])
-    seconds = time.process_time() - started
-    for kind, value in (("bleu", lesson.bleu_by_length(model)), ("cpu_seconds", round(seconds))):
-        results[kind].setdefault(str(width), {}).setdefault(str(steps), []).append(value)
+    model = lesson.trained(width, steps, lr)
+    seconds = round(time.process_time() - started)
+    loss = round(lesson.validation_loss(model), 4)
+    keep({"width": width, "steps": steps, "seed": lesson.seed, "rate": lr, "validation_loss": loss,
+          "bleu": lesson.bleu_by_length(model), "cpu_seconds": seconds})
+    return loss
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Search the rates, train, test, and store after every model."""
     parser = argparse.ArgumentParser(description="Widths and steps of an encoder-decoder; writes bottleneck.json.")
     parser.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256, 512])
-    parser.add_argument("--steps", type=int, nargs="+", default=[600, 3000], help="updates of the two budgets")
+    parser.add_argument("--steps", type=int, default=3000, help="updates at which the widths are compared")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, default=HERE / "bottleneck.json")
     options = parser.parse_args(arguments)
     command = "python experiments/bottleneck.py" + "".join(
-        f" --{name} {' '.join(map(str, given))}" for name in ("widths", "steps", "seeds")
-        if (given := getattr(options, name)) != parser.get_default(name))
-    results = {"learning_rates": {}, "bleu": {}, "cpu_seconds": {}}
-    lesson = Lesson(options.seeds[0])
+        f" --{name} {' '.join(map(str, given if isinstance(given, list) else [given]))}"
+        for name in ("widths", "steps", "seeds") if (given := getattr(options, name)) != parser.get_default(name))
+    results = {"chosen_rates": {}, "runs": []}
+
+    def keep(run: dict) -> None:
+        results["runs"].append(run)
+        store(options.out, command, options.seeds, results)
+
+    lessons = [Lesson(seed) for seed in options.seeds]
     for width in options.widths:
-        losses = {f"{lr:g}": lesson.validation_loss(lesson.trained(width, options.steps[0] // 2, lr)) for lr in RATES}
-        results["learning_rates"][str(width)] = {"losses": {lr: round(loss, 4) for lr, loss in losses.items()},
-                                                 "chosen": float(min(losses, key=losses.get))}
-    for n, seed in enumerate(options.seeds):
-        lesson = Lesson(seed)
-        runs = [(width, steps) for steps in options.steps for width in options.widths]
-        runs += [(width, steps) for width, steps in PATIENT.items() if width in options.widths and n == 0]
-        for width, steps in runs:
-            add(results, lesson, width, steps)
-            store(options.out, command, options.seeds[:n + 1], results)
+        results["chosen_rates"][str(width)] = search(lessons[0], width, options.steps, keep)
+    runs = [(lesson, width, options.steps) for lesson in lessons[1:] for width in options.widths]
+    runs += [(lessons[0], width, steps) for width in options.widths for steps in OTHER_STEPS.get(width, ())]
+    for lesson, width, steps in runs:
+        test(lesson, width, steps, results["chosen_rates"][str(width)], keep)
 
 
 if __name__ == "__main__":
