@@ -66,3 +66,32 @@ def translations(given, translator=None):
                 logits, _ = writer(one, torch.tensor([[BOS, *ids[:-1]]]), need_weights=False)
                 found[i] = one[0, :-1].tolist(), ids, logits[0]
     return [found[i] for i in range(len(given))]
+
+
+# --- in a page ---
+
+
+def typed(page, text):
+    """Type a sentence into the widget and confirm it."""
+    page.get_by_role("combobox", name="English sentence").fill(text)
+    page.keyboard.press("Enter")
+
+
+def same_as_pytorch(page, in_the_page, found):
+    """The model that is ``in_the_page`` writes the words of `translations`; one sentence has the same logits."""
+    theirs = page.evaluate(f"(all) => all.map((ids) => {in_the_page}.translate(ids, 120).ids)",
+                           [ids for ids, *_ in found])
+    assert theirs == [ids for _, ids, _ in found]
+    source, _, logits = found[6]
+    ours = page.evaluate(f"(ids) => {in_the_page}.translate(ids, 120).logits.map((row) => [...row])", source)
+    assert abs(logits.numpy() - ours).max() < 1e-3
+
+
+def on_a_phone(show, open_page, view, root):
+    """Show the widget at 390 px: nothing of it stands outside."""
+    page = show('<meta name="viewport" content="width=device-width, initial-scale=1">', view,
+                page=open_page(viewport={"width": 390, "height": 844}))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    sides = page.locator(root).evaluate("""(root) => [...root.querySelectorAll("button, input, select")]
+      .filter((e) => e.checkVisibility() && !e.closest(".av-stage")).map((e) => e.getBoundingClientRect().right)""")
+    assert max(sides) <= 380

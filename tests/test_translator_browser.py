@@ -15,7 +15,7 @@ from browser import (
     run,
     serious,
 )
-from sample_translator import sentences, translations
+from sample_translator import on_a_phone, same_as_pytorch, sentences, translations, typed
 
 from course_utils.data import EXAMPLE
 from course_utils.widgets import Translator
@@ -44,22 +44,12 @@ def said(page):
     return page.locator(".tr-said").inner_text()
 
 
-def typed(page, text):
-    page.get_by_role("combobox", name="English sentence").fill(text)
-    page.keyboard.press("Enter")
-
-
 # --- the model ---
 
 
 def test_it_says_what_pytorch_says(show):
     page = mounted(show, "Translator", "translator", Translator(SHORT)._export_state())
-    found = translations(sentences(500))
-    theirs = page.evaluate("(all) => all.map((ids) => shown.model.translate(ids, 120).ids)", [ids for ids, *_ in found])
-    assert theirs == [ids for _, ids, _ in found]
-    source, _, logits = found[6]
-    ours = page.evaluate("(ids) => shown.model.translate(ids, 120).logits.map((row) => [...row])", source)
-    assert abs(logits.numpy() - ours).max() < 1e-3
+    same_as_pytorch(page, "shown.model", translations(sentences(500)))
 
 
 @pytest.mark.slow
@@ -254,12 +244,7 @@ def test_a_screen_reader_hears_names_and_values(show):
 
 @pytest.mark.parametrize("text", [SHORT, " ".join(EXAMPLE.source), "the man saw " * 20])
 def test_on_a_phone_nothing_is_lost(show, open_page, text):
-    page = show('<meta name="viewport" content="width=device-width, initial-scale=1">', Translator(text),
-                page=open_page(viewport={"width": 390, "height": 844}))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    sides = page.locator(".translator").evaluate("""(root) => [...root.querySelectorAll("button, input, select")]
-      .filter((e) => e.checkVisibility() && !e.closest(".av-stage")).map((e) => e.getBoundingClientRect().right)""")
-    assert max(sides) <= 380
+    on_a_phone(show, open_page, Translator(text), ".translator")
 
 
 def test_without_scripts(show, open_page):

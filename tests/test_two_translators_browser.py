@@ -15,7 +15,7 @@ from browser import (
     run,
     serious,
 )
-from sample_translator import recurrent, sentences, translations
+from sample_translator import on_a_phone, recurrent, same_as_pytorch, sentences, translations, typed
 
 from course_utils.data import EXAMPLE
 from course_utils.widgets import TwoTranslators
@@ -29,11 +29,6 @@ def words(page, name):
     return page.get_by_role("list", name=f"translation {name} attention", exact=True).locator("li").all_inner_texts()
 
 
-def typed(page, text):
-    page.get_by_role("combobox", name="English sentence").fill(text)
-    page.keyboard.press("Enter")
-
-
 def slider(page):
     return page.get_by_role("slider", name="words in the sentence")
 
@@ -41,13 +36,8 @@ def slider(page):
 @pytest.mark.parametrize("name", ["without", "with"])
 def test_it_says_what_pytorch_says(show, name):
     page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
-    found = translations(sentences(500), recurrent(name))
-    model = f"shown.models[{['without', 'with'].index(name)}]"
-    theirs = page.evaluate(f"(all) => all.map((ids) => {model}.translate(ids, 120).ids)", [ids for ids, *_ in found])
-    assert theirs == [ids for _, ids, _ in found]
-    source, _, logits = found[6]
-    ours = page.evaluate(f"(ids) => {model}.translate(ids, 120).logits.map((row) => [...row])", source)
-    assert abs(logits.numpy() - ours).max() < 1e-3
+    same_as_pytorch(page, f"shown.models[{['without', 'with'].index(name)}]",
+                    translations(sentences(500), recurrent(name)))
 
 
 @pytest.mark.slow
@@ -139,12 +129,7 @@ def test_a_screen_reader_hears_names_and_values(show):
 
 @pytest.mark.parametrize("text", [SHORT, " ".join(LONG), "the man saw " * 20])
 def test_on_a_phone_nothing_is_lost(show, open_page, text):
-    page = show('<meta name="viewport" content="width=device-width, initial-scale=1">', TwoTranslators(text),
-                page=open_page(viewport={"width": 390, "height": 844}))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    sides = page.locator(".two-translators").evaluate("""(root) => [...root.querySelectorAll("button, input, select")]
-      .filter((e) => e.checkVisibility() && !e.closest(".av-stage")).map((e) => e.getBoundingClientRect().right)""")
-    assert max(sides) <= 380
+    on_a_phone(show, open_page, TwoTranslators(text), ".two-translators")
 
 
 def test_in_a_deck_only_the_remote_control_turns(browser_page, tmp_path):
