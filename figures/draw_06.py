@@ -136,7 +136,7 @@ ALT = {
         f"masked. {2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has "
         f"{BLOCKED ** 2}. The number computed grows with n, not with n².",
     "06_stack":
-        f"The scores of a sliding window as a stack. {BLOCKED} positions, a window of {BLOCK}: {BLOCKED // BLOCK} blocks "
+        f"The scores of a sliding window as a stack. {BLOCKED} positions, window {BLOCK}: {BLOCKED // BLOCK} blocks "
         f"of {BLOCK} queries by {2 * BLOCK} keys. Block 0: the left half is padding, hatched; keys 0 to {BLOCK - 1}. "
         f"Block 1: keys 0 to {2 * BLOCK - 1}. Block 2: keys {BLOCK} to {3 * BLOCK - 1}. In each block the filled cells "
         f"are the band of the window: query row i sees the columns i to i + {BLOCK}; the others are masked.",
