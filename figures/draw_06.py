@@ -449,9 +449,9 @@ def _signed(value):
 def tiles():
     axes = card(480)
     panel, pitch, edge, cell, high = 196, 210, 118, 22, 26
-    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "rescale": 236, "sum s": 290,
+    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "factor": 236, "sum s": 290,
             "output o": 350}
-    notes = {"weights": "exp(x − m)", "rescale": "old s and o"}
+    notes = {"weights": "exp(x − m)", "factor": "exp(old m − m)"}
     for name, y in rows.items():
         text(axes, edge - 10, y, name, 15, VALUE if name == "values" else INK, "bold", "right")
         if name in notes:
@@ -474,7 +474,7 @@ def tiles():
              INK, "bold" if grew else "normal")
         text(axes, middle, rows["weights"], ",  ".join(f"{w:.2f}" for w in weights), 15)
         words = f"exp({_signed(old[0])} − {m}) = {factor:.2f}" if number > 1 else "nothing yet"
-        box(axes, middle, rows["rescale"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
+        box(axes, middle, rows["factor"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
             line=2.4 if grew else 1.2, weight="bold" if grew else "normal", text_color=BAD if grew else INK)
         for name, before, after, new in (
                 ("sum s", old[1], s, sum(weights)),
