@@ -451,7 +451,7 @@ def tiles():
     panel, pitch, edge, cell, high = 196, 210, 118, 22, 26
     rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "factor": 236, "sum s": 290,
             "output o": 350}
-    notes = {"weights": "exp(x − m)", "factor": "for old s and o"}
+    notes = {"weights": "exp(x − m)", "factor": "old s and o"}
     for name, y in rows.items():
         text(axes, edge - 10, y, name, 15, VALUE if name == "values" else INK, "bold", "right")
         if name in notes:
