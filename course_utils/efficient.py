@@ -204,7 +204,7 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
     _check(q, k, v, as_many_keys=causal)
     if k.size(2) == 0:
         return v.new_zeros(*q.shape[:3], v.size(-1))
-    output = [v[:, :, :0]]
+    output = v.new_empty(*q.shape[:3], v.size(-1))
     for begin in range(0, q.size(2), tile):
         rows = precise(q[:, :, begin:begin + tile])[0] * q.size(-1) ** -0.5
         n_queries = rows.size(2)
@@ -219,8 +219,8 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
             weights, shrink = (scores - new).exp(), (largest - new).exp()
             total = total * shrink + weights.sum(-1, keepdim=True)
             weighted, largest = weighted * shrink + weights @ values, new
-        output.append((weighted / total).to(v.dtype))
-    return torch.cat(output, dim=2)
+        output[:, :, begin:begin + n_queries] = weighted / total
+    return output
 
 
 # --- linear --------------------------------------------------------------------------------------------------

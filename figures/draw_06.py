@@ -135,6 +135,11 @@ ALT = {
         f"{BLOCKED // BLOCK} × {BLOCK} × {2 * BLOCK} scores. The cells of a frame outside the band are computed and "
         f"masked. {2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has "
         f"{BLOCKED ** 2}. The number computed grows with n, not with n².",
+    "06_stack":
+        f"The scores of a sliding window as a stack. {BLOCKED} positions, window {BLOCK}: {BLOCKED // BLOCK} blocks "
+        f"of {BLOCK} queries by {2 * BLOCK} keys. Block 0: the left half is padding, hatched; keys 0 to {BLOCK - 1}. "
+        f"Block 1: keys 0 to {2 * BLOCK - 1}. Block 2: keys {BLOCK} to {3 * BLOCK - 1}. In each block the filled cells "
+        f"are the band of the window: query row i sees the columns i to i + {BLOCK}; the others are masked.",
     "06_linear":
         f"Two ways to bracket the same product, drawn to scale for n = {N} and d = {D}. Above, (φ(Q) φ(K)ᵀ) V: the "
         f"tall φ(Q), n by d, times the wide φ(K)ᵀ, d by n, gives a large square of n by n, {N * N:,} numbers; times V "
@@ -152,17 +157,17 @@ ALT = {
         "Which attention: a chart of three questions. 1, is SDPA, PyTorch's scaled_dot_product_attention, fast "
         "enough? Yes: take it; it is exact and needs no n by n memory. If not: 2, can n be smaller? Yes: fewer "
         "tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, what is too much? "
-        "Time, in generating text: leave out or sum up in most layers, keep a few full. Time, in reading a document: "
-        "windows, and a few full layers or global tokens. Memory, in generating text: fewer key heads, or latents; "
-        "windows. Text without end: a window's cache, or a linear state: both forget. Each is a model of its own, "
-        "trained that way.",
+        "Time, in generating text: fewer key heads; leave out or sum up in most layers, not in all. Time, in reading "
+        "a document: windows, and a few full layers or global tokens. Memory, in generating text: fewer key heads, or "
+        "latents; windows. Text without end: a window's cache and the first tokens, or a linear state: both forget. "
+        "Each is a model of its own, trained that way.",
     "06_memory":
-        "Where attention's numbers lie on a GPU, an A100. Three memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
-        "memory (HBM), 40 GB at 1.5 TB/s; host memory (DRAM), over 1 TB at 0.0128 TB/s. Middle, the textbook: Q, K, V "
-        "and the n by n scores lie in GPU memory, and the matrix comes and goes, four arrows, through the slow memory. "
-        "Right, in tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the "
-        "chip, the output O is written back; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of "
-        "one layer, a tile of 128 by 128 takes 64 KiB."
+        "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
+        "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in GPU "
+        "memory. Q, K and V are read, O is written, and the matrix is written and read twice, four arrows. Right, in "
+        "tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the chip, the "
+        "output O is written; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, a "
+        "tile of 128 by 128 takes 64 KiB."
 }
 
 
@@ -444,9 +449,9 @@ def _signed(value):
 def tiles():
     axes = card(480)
     panel, pitch, edge, cell, high = 196, 210, 118, 22, 26
-    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "rescale": 236, "sum s": 290,
+    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "factor": 236, "sum s": 290,
             "output o": 350}
-    notes = {"weights": "exp(x − m)", "rescale": "old s and o"}
+    notes = {"weights": "exp(x − m)", "factor": "old s and o"}
     for name, y in rows.items():
         text(axes, edge - 10, y, name, 15, VALUE if name == "values" else INK, "bold", "right")
         if name in notes:
@@ -469,7 +474,7 @@ def tiles():
              INK, "bold" if grew else "normal")
         text(axes, middle, rows["weights"], ",  ".join(f"{w:.2f}" for w in weights), 15)
         words = f"exp({_signed(old[0])} − {m}) = {factor:.2f}" if number > 1 else "nothing yet"
-        box(axes, middle, rows["rescale"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
+        box(axes, middle, rows["factor"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
             line=2.4 if grew else 1.2, weight="bold" if grew else "normal", text_color=BAD if grew else INK)
         for name, before, after, new in (
                 ("sum s", old[1], s, sum(weights)),
@@ -541,6 +546,18 @@ def blocks():
         text(axes, x + 24, 398, words, 15, align="left")
     text(axes, 256, 434, f"computed: {2 * BLOCKED * BLOCK}, needed: {_needed()}, full matrix: {BLOCKED ** 2}", 16, INK,
          "bold")
+    return axes
+
+
+def stack():
+    axes, cell, shape = card(200), 28, (BLOCKED // BLOCK, BLOCK, 2 * BLOCK)
+    for number in range(BLOCKED // BLOCK):
+        left = 32 + number * 316
+        _block(axes, left, 46, number, cell)
+        text(axes, left, 24, f"block {number}", 17, QUERY, "bold", "left")
+        keys = f"keys {max(0, number - 1) * BLOCK} to {(number + 1) * BLOCK - 1}"
+        text(axes, left + 2 * BLOCK * cell, 24, keys, 17, KEY, "bold", "right")
+    text(axes, 480, 180, f"n = {BLOCKED}, w = {BLOCK}: (n / w, w, 2w) = {shape} scores", 17, INK, "bold")
     return axes
 
 
@@ -634,8 +651,8 @@ def choice():
     axes = card(480)
     left, wide, right = 18, 344, 700
     for number, (y, question, answer, note) in enumerate((
-            (54, "fast enough: SDPA?", "take it: exact, no n × n memory", "measured at your length, on your machine"),
-            (164, "can n be smaller?", "fewer tokens: images in patches",
+            (54, "Is SDPA fast enough?", "take it: exact, no n × n memory", "measured at your length, on your machine"),
+            (164, "Can n be smaller?", "fewer tokens: images in patches",
              "196 patches, not 150,528 numbers; then SDPA")), 1):
         middle = left + wide / 2
         box(axes, middle, y, wide, 68, fill=PAPER, line=2.4)
@@ -649,14 +666,16 @@ def choice():
         end = (129, 241)[number - 1]
         arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
         text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
-    cards = ((("time, in", "generating text"), ("leave out or", "sum up in most", "layers, keep a", "few full")),
+    cards = ((("time, in", "generating text"),
+              ("fewer key heads;", "leave out or sum", "up in most layers,", "not in all")),
              (("time, in reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
              (("memory, in", "generating text"), ("fewer key heads,", "or latents;", "windows")),
-             (("text", "without end"), ("a window's cache,", "or a linear state:", "both forget")))
+             (("text", "without end"),
+              ("a window's cache", "and the first tokens,", "or a linear state:", "both forget")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
     disc(axes, left + 30, bar + 22, "3", radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
-    text(axes, left + 56, bar + 22, "what is too much?", 21, INK, "bold", "left")
+    text(axes, left + 56, bar + 22, "What is too much?", 21, INK, "bold", "left")
     text(axes, 942, bar + 22, "each is a model of its own: trained that way", 17, MUTED, align="right")
     for number, (what, answers) in enumerate(cards):
         x = 129 + 234 * number
@@ -669,42 +688,41 @@ def choice():
 
 
 def memory():
-    axes = card(480)
-    rows = {"arithmetic": (36, 56), "sram": (128, 108), "hbm": (286, 176), "host": (430, 80)}
+    axes = card(424)
+    rows = {"arithmetic": (36, 56), "sram": (132, 116), "hbm": (304, 208)}
     for y, high in rows.values():
         box(axes, 480, y, 944, high, fill=BAND, edge="none", corner=10)
     for name, title, size, speed in (("sram", "on the chip (SRAM)", "20 MB", "19 TB/s"),
-                                     ("hbm", "GPU memory (HBM)", "40 GB", "1.5 TB/s"),
-                                     ("host", "host memory (DRAM)", "over 1 TB", "0.0128 TB/s")):
+                                     ("hbm", "GPU memory (HBM)", "40 GB", "1.5 TB/s")):
         y = rows[name][0]
         text(axes, 26, y - 22, title, 19, INK, "bold", "left")
-        text(axes, 26, y + 4, size, 19, align="left")
-        text(axes, 148, y + 4, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
+        text(axes, 26, y + 8, size, 19, align="left")
+        text(axes, 118, y + 8, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
     text(axes, 26, 36, "arithmetic units", 19, INK, "bold", "left")
-    for left, title, color in ((300, "the textbook", BAD), (640, "in tiles", GOOD)):
-        text(axes, left + 150, 36, title, 21, color, "bold")
-    for left in (282, 624):
-        path(axes, (left, 18), (left, 380), color=RULE, line=1.4, head=False)
-    for x, label, color in ((330, "Q", QUERY), (372, "K", KEY), (414, "V", VALUE)):
-        for shift in (0, 340):
-            box(axes, x + shift, 286, 30, 120, color, label, 19, weight="bold")
-    box(axes, 520, 286, 132, 132, BAD, line=3, fill=tint(BAD, 0.3))
-    text(axes, 520, 276, "n × n", 21, INK, "bold")
-    text(axes, 520, 302, "scores", 18)
-    for x, up in ((480, True), (506, False), (534, True), (560, False)):
-        arrow(axes, (x, 214 if up else 166), (x, 166 if up else 214), BAD, 3)
-    text(axes, 450, 104, "the matrix comes and goes", 18, BAD, "bold")
-    text(axes, 450, 130, "through the slow memory", 18, BAD, "bold")
-    box(axes, 702, 128, 72, 72, GOOD, line=3)
-    text(axes, 702, 118, "a few", 18, INK, "bold")
-    text(axes, 702, 142, "tiles", 18, INK, "bold")
-    box(axes, 800, 128, 96, 72, INK, "m, s, o", 20, fill=PAPER, weight="bold")
-    for x in (670, 712, 754):
-        arrow(axes, (x, 222), (x, 186), GOOD, 3)
-    box(axes, 830, 286, 30, 120, INK, "O", 19, fill=PAPER, weight="bold")
-    arrow(axes, (830, 186), (830, 222), GOOD, 3)
-    text(axes, 900, 276, "no", 19, GOOD, "bold")
-    text(axes, 900, 302, "matrix", 19, GOOD, "bold")
-    text(axes, 300, 416, "n = 80,000: a matrix of 25.6 GB for one head of one layer;", 18, align="left")
-    text(axes, 300, 444, "a tile of 128 × 128 takes 64 KiB", 18, align="left")
+    for middle, title, color in ((448, "the textbook", BAD), (790, "in tiles", GOOD)):
+        text(axes, middle, 36, title, 21, color, "bold")
+    for left in (262, 636):
+        path(axes, (left, 18), (left, 398), color=RULE, line=1.4, head=False)
+    for x, label, color in ((292, "Q", QUERY), (334, "K", KEY), (376, "V", VALUE)):
+        for shift in (0, 378):
+            box(axes, x + shift, 294, 30, 120, color, label, 19, weight="bold")
+            arrow(axes, (x + shift, 230), (x + shift, 192), GOOD, 3)
+    box(axes, 482, 294, 132, 132, BAD, line=3, fill=tint(BAD, 0.3))
+    text(axes, 482, 284, "n × n", 21, INK, "bold")
+    text(axes, 482, 310, "scores", 18)
+    for x, up in ((442, False), (468, True), (496, False), (522, True)):
+        arrow(axes, (x, 222 if up else 172), (x, 172 if up else 222), BAD, 3)
+    text(axes, 448, 104, "the matrix is written and read,", 18, BAD, "bold")
+    text(axes, 448, 130, "twice, in the slow memory", 18, BAD, "bold")
+    for x in (594, 828):
+        box(axes, x, 294, 30, 120, INK, "O", 19, fill=PAPER, weight="bold")
+        arrow(axes, (x, 192), (x, 230), GOOD, 3)
+    box(axes, 702, 132, 72, 72, GOOD, line=3)
+    text(axes, 702, 122, "a few", 18, INK, "bold")
+    text(axes, 702, 146, "tiles", 18, INK, "bold")
+    box(axes, 800, 132, 96, 72, INK, "m, s, o", 20, fill=PAPER, weight="bold")
+    text(axes, 896, 284, "no", 19, GOOD, "bold")
+    text(axes, 896, 310, "matrix", 19, GOOD, "bold")
+    text(axes, 448, 386, "n = 80,000: 25.6 GB per head", 18)
+    text(axes, 790, 386, "a tile of 128 × 128: 64 KiB", 18)
     return axes

@@ -180,6 +180,20 @@ def test_tiles_need_no_more_for_more_keys():
     assert peaks[0] == peaks[1]
 
 
+@pytest.mark.parametrize("n", [1024, 4096])
+def test_sdpa_holds_one_tile_per_thread_inside(n):
+    """What `peak_memory` does not see; lesson 06 says it: the scores of 256 queries with 512 keys, their m, s and o."""
+    now, peak, (q, k, v) = 0, 0, (torch.randn(1, 1, n, 64) for _ in range(3))
+    with torch.profiler.profile(profile_memory=True) as profile:
+        output = sdpa(q, k, v)
+    events = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        now += event.nbytes()
+        peak = max(peak, now)
+    seen = output.nbytes + 4 * n                                            # the output, and one number per query
+    assert peak - seen == torch.get_num_threads() * 4 * (256 * 512 + 2 * 256 + 256 * 64)
+
+
 @pytest.mark.parametrize(("name", "share"), [("columns", 0.05), ("summaries", 0.2), ("strided", 0.05), ("fixed", 0.12),
                                              ("sliding window", 0.06), ("own block", 0.05)])
 def test_the_matrix_is_never_made(name, share):
