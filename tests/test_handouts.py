@@ -112,7 +112,7 @@ def test_the_blank_quiz_has_every_question_and_a_box_for_each_choice():
     student = made("02_bahdanau_attention", handouts.blank)
     (quiz,) = (cell.source for cell in student.cells if "quiz" in tags(cell))
     assert quiz.startswith("**1.** Scores 2, 1, 1 and scores 102, 101, 101: how do the weights compare?\n\n- ☐ The sec")
-    assert (len(re.findall(r"^\*\*\d+\.\*\*", quiz, re.MULTILINE)), quiz.count("- ☐ ")) == (6, 18)
+    assert (len(re.findall(r"^\*\*\d+\.\*\*", quiz, re.MULTILINE)), quiz.count("- ☐ ")) == (5, 15)
 
 
 # --- class and home -----------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
     assert body.count("<hr ") == 2 * len(predictions) > 0
     for task in tasks(notebook):
         assert task.title.split(" · ")[1].split("?")[0] in body
-    assert body.count("☐") == 18
+    assert body.count("☐") == 15
     assert "<summary>" not in body
     assert "Loading" not in body
     assert "masked_fill" not in body

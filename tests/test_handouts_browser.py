@@ -15,7 +15,7 @@ def test_a_handout_shows_every_picture_and_a_widget(jupyter, browser_page):
     address, folder, notary = jupyter
     whole = handout(read(NOTEBOOK), NOTEBOOK.parent)
     pictures = [cell for cell in whole.cells if cell.cell_type == "markdown" and "](data:image" in cell.source]
-    view = next(cell for cell in whole.cells if cell.source.startswith("AttentionView("))
+    view = next(cell for cell in whole.cells if cell.cell_type == "code" and "AttentionView(" in cell.source)
     assert len(pictures) >= 3
     file = folder / "02_handout.ipynb"
     write(new_notebook(cells=[*pictures, view], metadata=METADATA), file)
