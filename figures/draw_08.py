@@ -42,8 +42,8 @@ ALT = {
         "gives each a score. It learns to score real pictures above 1 and painted ones below -1. The generator learns "
         "from its score: to be scored higher.",
     "08_flat":
-        "The flat vector. 49 regions, each a vector of 96 numbers, are compressed to 8 numbers each. They stand side by "
-        "side, 392 numbers, and are compressed to one vector of 96 numbers, which the decoder reads at every step.",
+        "The flat vector. 49 regions, each a vector of 96 numbers, are compressed to 8 numbers each. They stand side "
+        "by side, 392 numbers, and are compressed to one vector of 96 numbers, which the decoder reads at every step.",
     "08_doors":
         "Two moves of the attention. In the sentence it stands on the word superb. Next door are the words on both "
         "sides, was and the. Far away are the same places in the next clause. In the scene it stands on a three. Next "
@@ -168,7 +168,8 @@ def flat():
 def doors():
     axes = card(430)
     x = 24.0
-    for i, word in enumerate("it rained all day the soup was superb the menu was red they close at nine".split()):
+    sentence = "it rained all day the soup was superb the menu was red they close at nine"
+    for i, word in enumerate(sentence.split()):
         width = text_width(word, 18) + 14
         mark = {7: "its own", 6: "next", 8: "next", 10: "far", 12: "far"}.get(i)
         _marked(axes, x + width / 2, 70, width, 34, mark)

@@ -104,7 +104,7 @@ def test_rows_above_one_are_warned_of():
     (np.zeros((1025, 4)), SELF, {}, "1025 by 4 pixels; at most 1024 a side"),
     (GREY * 255, SELF, {}, "numbers from 0 to 255; expected 0 \\(black\\) to 1, or uint8"),
     (GREY - 1, SELF, {}, "numbers from -1 to 0"), (GREY * np.nan, SELF, {}, "numbers from nan to nan"),
-    (COLOUR, CAPTION, {"rows": WORDS, "framed": [True] * 6}, r"framed is bool of shape \(6,\); expected boolean \(3, 6\)"),
+    (COLOUR, CAPTION, {"rows": WORDS, "framed": [True] * 6}, r"framed is bool of shape .6,.; expected boolean .3, 6."),
     (COLOUR, CAPTION, {"rows": WORDS, "framed": CAPTION}, "framed is float64 of shape"),
     ("cat.png", SELF, {}, "image cannot be read as an array of numbers"),
     (GREY, SELF[..., :15], {"rows": "x" * 16}, "15 square patches do not fill an image of 4 by 4 pixels.*grid="),

@@ -247,8 +247,8 @@ def _read_framed(framed, queries: int, keys: int) -> np.ndarray:
         return np.zeros((queries, keys), bool)
     framed = np.asarray(framed)
     if framed.shape != (queries, keys) or framed.dtype != bool:
-        raise ValueError(f"framed is {framed.dtype} of shape {framed.shape}; expected boolean ({queries}, {keys}): which "
-                         "patches are framed for each query.")
+        raise ValueError(f"framed is {framed.dtype} of shape {framed.shape}; expected boolean ({queries}, {keys}): "
+                         "which patches are framed for each query.")
     return framed
 
 
