@@ -6,7 +6,7 @@
 // are [layers, heads, T_q, T_k] = `shape`, and `sums` those of their rows.
 
 const BOARD = { width: 350, height: 340 }; // CSS pixels that a picture may take
-const ALONE = { width: 700, height: 500 }; // the same, if there is one picture, and words ask
+const ALONE = { width: 620, height: 546 }; // the same, if there is one picture, and words ask
 const TILES = 240; // CSS pixels for the small pictures of all heads, either way
 const FULL = 0.92; // side of the largest square in its patch
 const SPECK = 1.5; // CSS pixels; a smaller square is not drawn
@@ -26,7 +26,9 @@ class ImageAttention extends CourseWidget {
     [this.down, this.across] = content.grid;
     this.words = content.rows;
     [this.all, this.sums] = [content.weights, content.sums].map(numbers);
-    const { width: wide, height: high } = this.words.length && this.layers * this.heads === 1 ? ALONE : BOARD;
+    const several = this.layers * this.heads > 1;
+    const alone = this.words.length > 0 && !several;
+    const { width: wide, height: high } = alone ? ALONE : BOARD;
     const scale = Math.min(wide / width, high / height);
     this.size = { width: scale * width, height: scale * height };
     this.pitch = { x: this.size.width / this.across, y: this.size.height / this.down };
@@ -49,18 +51,20 @@ class ImageAttention extends CourseWidget {
     this.stage = this.asks.stage;
 
     this.readout = element("div", { class: "ia-readout", role: "status" });
-    const several = this.layers * this.heads > 1;
     const head = (text, className, ...nodes) => element("div", { class: "ia-side" }, [element("div", { class: className, text }), ...nodes]);
     this.root.setAttribute("aria-label", title || "Attention over a picture");
+    const asking = head(this.words.length ? content.asks || "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage);
+    const looking = element("div", { class: "ia-looking", text: "what it looks at: point at it" });
+    const hint = element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` });
+    if (alone) asking.append(looking, this.readout, hint); // all height is the picture's
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
       element("div", { class: "ia-sides" }, [
-        head(this.words.length ? content.asks || "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage),
-        head("what it looks at: point at it", "ia-looking", this.looks.stage),
+        asking,
+        element("div", { class: "ia-side" }, alone ? [this.looks.stage] : [looking, this.looks.stage]),
         ...(several ? [head("every head: layer ↓ head →", "ia-every", this.grid())] : []),
       ]),
-      this.readout,
-      element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` }),
+      ...(alone ? [] : [this.readout, hint]),
     );
   }
 
