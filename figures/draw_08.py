@@ -1,11 +1,14 @@
 """The figures of lesson 08, beyond text. Each function returns a card, ``ALT`` says what it shows."""
 
-from style import BAND, RULE, arrow, box, card, grid, path, text
+from style import BAND, RULE, arrow, box, card, grid, path, text, text_width, tint
 
 from course_utils.plotting import GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 THREE = ("01111100", "00000110", "00000110", "00111100", "00000110", "00000110", "00000110", "01111100")
 """A digit of 8 by 8 pixels."""
+
+FOUR = ("00001100", "00011000", "00110000", "01100110", "01111111", "00000110", "00000110", "00000110")
+"""Another."""
 
 PAINTED = ((0, 0, .3, .9, .8, .2, 0, 0), (0, 0, .2, .3, .9, .6, 0, 0), (0, 0, 0, 0, .8, .7, .1, 0),
            (0, 0, .1, .6, .9, .3, 0, 0), (0, 0, .1, .5, .8, .9, .2, 0), (0, 0, 0, 0, .1, .9, .5, 0),
@@ -17,7 +20,7 @@ LINES = (
     ("02", "So let the decoder look back: query, keys, values."),
     ("03", "Let every word ask every word. Repair what that breaks."),
     ("04", "Then recurrence can go: no step waits for another."),
-    ("05", "Hide words and guess them: one training serves every task."),
+    ("05", "Hide words and guess them. Then a few labels are enough."),
     ("06", "Exact attention costs n² time. Leave out, or sum up, and pay."),
     ("07", "Examples in the text say what is asked. No weight changes."),
     ("08", "Words were never needed: attention sees vectors. Test what it shows."),
@@ -38,6 +41,13 @@ ALT = {
         "paints a picture of 8 by 8 pixels. The discriminator is given this picture and real pictures of a three, and "
         "gives each a score. It learns to score real pictures above 1 and painted ones below -1. The generator learns "
         "from its score: to be scored higher.",
+    "08_flat":
+        "The flat vector. 49 regions, each a vector of 96 numbers, are compressed to 8 numbers each. They stand side "
+        "by side, 392 numbers, and are compressed to one vector of 96 numbers, which the decoder reads at every step.",
+    "08_doors":
+        "Two moves of the attention. In the sentence it stands on the word superb. Next door are the words on both "
+        "sides, was and the. Far away are the same places in the next clause. In the scene it stands on a three. Next "
+        "door are the empty regions around the three. Far away is paper from which the CNN sees no ink.",
     "08_course":
         "The course in eight lines. " + " ".join(f"{number}: {line}" for number, line in LINES),
 }
@@ -132,6 +142,78 @@ def gan():
     path(axes, (868, 206), (868, 330), (266, 330), (266, 276), dashed=True)
     text(axes, 680, 310, "learns to paint what scores higher", 18)
     return axes
+
+
+def flat():
+    axes = card(300)
+    for row in range(7):
+        for column in range(7):
+            box(axes, 62 + 26 * column, 52 + 26 * row, 22, 22, KEY, corner=3)
+    for x, width, label in ((314, 100, "96 → 8"), (676, 110, "392 → 96")):
+        box(axes, x, 130, width, 60, fill=PAPER, edge=INK, label=label, size=19)
+    arrow(axes, (238, 130), (258, 130))
+    arrow(axes, (366, 130), (386, 130))
+    for i in range(49):
+        box(axes, 396 + 4.1 * i, 130, 3, 44, KEY, line=0.8, corner=1)
+    arrow(axes, (599, 130), (619, 130))
+    arrow(axes, (733, 130), (768, 130))
+    box(axes, 790, 130, 26, 190, KEY, corner=6)
+    arrow(axes, (806, 130), (838, 130))
+    box(axes, 892, 130, 104, 76, fill=INK, label="decoder", size=20, text_color=PAPER, weight="bold")
+    for x, words in ((140, "49 regions × 96"), (494, "49 × 8, side by side"), (790, "one vector, 96")):
+        text(axes, x, 258, words, 20)
+    return axes
+
+
+def doors():
+    axes = card(430)
+    x = 24.0
+    sentence = "it rained all day the soup was superb the menu was red they close at nine"
+    for i, word in enumerate(sentence.split()):
+        width = text_width(word, 18) + 14
+        mark = {7: "its own", 6: "next", 8: "next", 10: "far", 12: "far"}.get(i)
+        _marked(axes, x + width / 2, 70, width, 34, mark)
+        text(axes, x + width / 2, 70, word, 18, INK, "bold" if i == 7 else "normal")
+        x += width + 2
+    left, top, side = 60, 140, 38
+    three = [[int(bit) for bit in row] for row in THREE]
+    four = [[int(bit) for bit in row] for row in FOUR]
+    ink = {(y, x): {((corner_y + i) // 4, (corner_x + j) // 4) for i in range(8) for j in range(8) if digit[i][j]}
+           for digit, corner_y, corner_x, y, x in ((three, 1, 1, 0, 0), (four, 3, 18, 0, 1))}
+    own, other = ink[0, 0], ink[0, 1]
+
+    def near(regions, by):
+        return {(y, x) for y in range(7) for x in range(7) if any(abs(y - v) <= by >= abs(x - u) for v, u in regions)}
+
+    box(axes, left + 3.5 * side, top + 3.5 * side, 7 * side, 7 * side, fill=PAPER, edge=RULE, corner=2)
+    for y in range(7):
+        for x in range(7):
+            mark = ("its own" if (y, x) in own else None if (y, x) in other else "next" if (y, x) in near(own, 1) else
+                    "far" if (y, x) not in near(own | other, 2) else None)
+            _marked(axes, left + side * (x + 0.5), top + side * (y + 0.5), side - 4, side - 4, mark)
+    for digit, corner_y, corner_x in ((three, 1, 1), (four, 3, 18)):
+        for i in range(8):
+            for j in range(8):
+                if digit[i][j]:
+                    box(axes, left + side / 4 * (corner_x + j + 0.5), top + side / 4 * (corner_y + i + 0.5), side / 4,
+                        side / 4, fill=INK, edge=INK, line=0.4, corner=0.1)
+    for y, mark, name, words in ((180, "its own", "its own place", "here most of the attention was"),
+                                 (262, "next", "next door", "the words beside; empty regions around"),
+                                 (344, "far", "far away", "another clause; paper far from all ink")):
+        _marked(axes, 390, y, 44, 44, mark)
+        text(axes, 426, y - 13, name, 22, INK, "bold", "left")
+        text(axes, 426, y + 17, words, 20, INK, align="left")
+    return axes
+
+
+def _marked(axes, x, y, width, height, mark):
+    """A place of the attention, of its neighbours, or far away; nothing for the others."""
+    if mark == "its own":
+        box(axes, x, y, width, height, KEY, corner=4)
+    elif mark == "next":
+        box(axes, x, y, width, height, fill=tint(INK, 0.3), edge=INK, corner=4)
+    elif mark == "far":
+        box(axes, x, y, width, height, fill=PAPER, edge=MUTED, dashed=True, corner=4)
 
 
 def course():

@@ -104,6 +104,8 @@ def test_rows_above_one_are_warned_of():
     (np.zeros((1025, 4)), SELF, {}, "1025 by 4 pixels; at most 1024 a side"),
     (GREY * 255, SELF, {}, "numbers from 0 to 255; expected 0 \\(black\\) to 1, or uint8"),
     (GREY - 1, SELF, {}, "numbers from -1 to 0"), (GREY * np.nan, SELF, {}, "numbers from nan to nan"),
+    (COLOUR, CAPTION, {"rows": WORDS, "framed": [True] * 6}, r"framed is bool of shape .6,.; expected boolean .3, 6."),
+    (COLOUR, CAPTION, {"rows": WORDS, "framed": CAPTION}, "framed is float64 of shape"),
     ("cat.png", SELF, {}, "image cannot be read as an array of numbers"),
     (GREY, SELF[..., :15], {"rows": "x" * 16}, "15 square patches do not fill an image of 4 by 4 pixels.*grid="),
     (GREY, SELF, {"grid": (4, 5)}, "grid is 4 by 5, 20 patches, but the weights have 16 keys"),
@@ -187,9 +189,9 @@ def test_the_bundle_is_live_still_and_text():
 def test_in_words():
     view = ImageAttention(COLOUR, [[0.5, 0.1, 0, 0, 0.1, 0.3], *CAPTION[1:]], WORDS, cell=(0, 5), title="A caption")
     assert view._in_words() == (
-        "A caption: a picture of 2 by 3 patches. In layer 0, head 0, the query a gives 0.3000 to row 1, column 2, and "
-        "most to:\nrow 0, column 0: 0.5000\nrow 1, column 2: 0.3000\nrow 0, column 1: 0.1000\nrow 1, column 1: 0.1000\n"
-        "row 0, column 2: 0.0000\nto the whole picture 1.0000")
+        "A caption: a picture of 2 by 3 patches. In layer 0, head 0, the query a gives 0.30 to row 1, column 2, and "
+        "most to:\nrow 0, column 0: 0.50\nrow 1, column 2: 0.30\nrow 0, column 1: 0.10\nrow 1, column 1: 0.10\n"
+        "row 0, column 2: 0.00\nto the whole picture 1.00")
 
 
 def test_the_figure_draws_every_weight_as_an_area():
@@ -219,3 +221,12 @@ def test_the_export_carries_no_comments_or_blank_lines():
     html = ImageAttention(GREY, SELF).to_html()
     assert _lean(javascript("image_attention")) in html
     assert json.dumps(_lean(stylesheet("image_attention"))) in html
+
+
+def test_framed_patches_stand_in_one_outline():
+    framed = np.array([[0, 1, 1, 0, 1, 0], 6 * [0], 6 * [1]], bool)
+    view = ImageAttention(COLOUR, CAPTION, WORDS, framed=framed, asks="moved to")
+    assert (view._content["framed"], view._content["asks"]) == ([[1, 2, 4], [], list(range(6))], "moved to")
+    for query, sides in enumerate((8, 0, 10)):
+        view.cell = (query, 0)
+        assert len(view.figure().axes[1].lines) == sides

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
-from .colours import INK, KEY, MUTED, QUERY
+from .colours import GOOD, INK, KEY, MUTED, QUERY
 from .still import figure_picture, paper
 from .tensors import read_tokens, read_weights
 
@@ -46,6 +46,9 @@ class ImageAttention(CourseWidget):
             most a million. The ``T_k`` keys are patches of the picture, row after row. A row may sum to less than one,
             if a key that is no patch was left out (``weights[..., 1:]`` without ``[CLS]``).
         rows: the ``T_q`` words that ask. Default: the patches themselves.
+        asks: what stands above the words, if they are not what asks. Default: "which word asks: click it".
+        framed: ``[T_q, T_k]``, boolean: which patches stand in a green outline while a word is selected, such as
+            those that it names. Default: none.
         grid: rows and columns of patches, ``(h, w)`` with ``h * w = T_k``. Default: the pixels, if there are as many,
             and otherwise patches as high as they are wide.
         layer, head: those shown first, from 0.
@@ -83,7 +86,7 @@ class ImageAttention(CourseWidget):
 
     def __init__(self, image, weights, rows: Sequence[str] | None = None, grid: tuple[int, int] | None = None,
                  layer: int = 0, head: int = 0, cell: tuple[int, int] | None = None, title: str = "", *,
-                 batch: int | None = None):
+                 batch: int | None = None, asks: str = "", framed=None):
         self._image, self._weights = _read_image(image), _read_few(weights, batch)
         queries, keys = self._weights.shape[2:]
         grid = _read_grid(grid, keys, self._image.shape[:2])
@@ -98,7 +101,9 @@ class ImageAttention(CourseWidget):
             check_index("layer", layer, self._weights.shape[0])
             check_index("head", head, self._weights.shape[1])
             cell = query, int(self._weights[layer, head, query].argmax())
+        self._framed = _read_framed(framed, queries, keys)
         content = {"image": _data_url(self._image), "pixels": self._image.shape[:2], "grid": grid, "rows": rows or [],
+                   "asks": asks, "framed": [np.flatnonzero(row).tolist() for row in self._framed],
                    "shape": self._weights.shape} | _sent(self._weights)
         super().__init__(_content=content, layer=layer, head=head, cell=cell, title=title)
 
@@ -162,13 +167,19 @@ class ImageAttention(CourseWidget):
             (y, x), side = divmod(place, columns), FULL * weight**0.5
             corner = x + 0.5 - side / 2, y + 0.5 - side / 2
             looks.add_patch(Rectangle(corner, side, side, facecolor=(KEY, SEEN_THROUGH), edgecolor=KEY, linewidth=1))
+        for xs, ys in _outline(self._framed[query].reshape(rows, columns)):
+            looks.plot(xs, ys, color=GOOD, linewidth=2.5, clip_on=False)
         frames = [(looks, key, INK)] + [(axes, query, QUERY) for axes in (asks, looks) if not self.rows]
         for axes, place, colour in frames:
             y, x = divmod(place, columns)
             axes.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=colour, linewidth=2.5, clip_on=False))
         figure.supxlabel(f"layer {self.layer}, head {self.head}. Area: weight; the largest square is "
-                         f"{weights.max():.4f}", fontsize=10, color=MUTED)
+                         f"{self._number(weights.max())}", fontsize=10, color=MUTED)
         return figure
+
+    def _number(self, weight: float) -> str:
+        """A word's weight to two decimals; among many pixels weights are small, and get four."""
+        return f"{weight:.{2 if self.rows else 4}f}"
 
     def _place(self, index: int) -> str:
         row, column = divmod(index, self.grid[1])
@@ -191,9 +202,9 @@ class ImageAttention(CourseWidget):
         (down, across), where = self.grid, f"layer {self.layer}, head {self.head}"
         units = "pixels" if self.grid == self._image.shape[:2] else "patches"
         lines = [f"{title}a picture of {down} by {across} {units}. In {where}, the query {self._asking()} gives "
-                 f"{weights[key]:.4f} to {self._place(key)}, and most to:"]
-        lines += [f"{self._place(int(k))}: {weights[k]:.4f}" for k in np.argsort(-weights, kind="stable")[:5]]
-        return "\n".join([*lines, f"to the whole picture {weights.sum(dtype=np.float64):.4f}"])
+                 f"{self._number(weights[key])} to {self._place(key)}, and most to:"]
+        lines += [f"{self._place(int(k))}: {self._number(weights[k])}" for k in np.argsort(-weights, kind="stable")[:5]]
+        return "\n".join([*lines, f"to the whole picture {self._number(weights.sum(dtype=np.float64))}"])
 
 
 def _read_image(image) -> np.ndarray:
@@ -228,6 +239,24 @@ def _read_few(weights, batch: int | None) -> np.ndarray:
                          "shown over a picture. Choose a layer, weights[-1], or a head.")
     weights.flags.writeable = False  # a change in place could not be drawn
     return weights
+
+
+def _read_framed(framed, queries: int, keys: int) -> np.ndarray:
+    """Which patches are framed for each query, boolean ``[T_q, T_k]``."""
+    if framed is None:
+        return np.zeros((queries, keys), bool)
+    framed = np.asarray(framed)
+    if framed.shape != (queries, keys) or framed.dtype != bool:
+        raise ValueError(f"framed is {framed.dtype} of shape {framed.shape}; expected boolean ({queries}, {keys}): "
+                         "which patches are framed for each query.")
+    return framed
+
+
+def _outline(inside: np.ndarray) -> list[tuple]:
+    """The sides of patches with a patch inside on one hand only, as ``(xs, ys)``."""
+    padded = np.pad(inside, 1)
+    above, left = padded[:-1, 1:-1] != padded[1:, 1:-1], padded[1:-1, :-1] != padded[1:-1, 1:]
+    return [((x, x + 1), (y, y)) for y, x in np.argwhere(above)] + [((x, x), (y, y + 1)) for y, x in np.argwhere(left)]
 
 
 def _row_sums(weights: np.ndarray) -> np.ndarray:

@@ -1,11 +1,12 @@
 // The image attention: a word, or a patch of the picture itself, and the region of the picture it looks at.
 //
-// State: {_content: {image, pixels, grid, rows, shape, weights}, layer, head, cell, title}. The image is a data URL of
-// `pixels` = [height, width]; its patches lie in `grid` = [rows, columns]; `rows` are the words that ask, none if the
-// patches do; weights are [layers, heads, T_q, T_k] = `shape`, and `sums` those of their rows.
+// State: {_content: {image, pixels, grid, rows, asks, framed, shape, weights}, layer, head, cell, title}. The image is a
+// data URL of `pixels` = [height, width]; its patches lie in `grid` = [rows, columns]; `rows` are the words that ask,
+// none if the patches do, and `asks` what stands above them; `framed` has the patches that each query frames; weights
+// are [layers, heads, T_q, T_k] = `shape`, and `sums` those of their rows.
 
 const BOARD = { width: 350, height: 340 }; // CSS pixels that a picture may take
-const ALONE = { width: 620, height: 395 }; // the same, if there is one picture, and words ask
+const ALONE = { width: 620, height: 546 }; // the same, if there is one picture, and words ask
 const TILES = 240; // CSS pixels for the small pictures of all heads, either way
 const FULL = 0.92; // side of the largest square in its patch
 const SPECK = 1.5; // CSS pixels; a smaller square is not drawn
@@ -25,7 +26,9 @@ class ImageAttention extends CourseWidget {
     [this.down, this.across] = content.grid;
     this.words = content.rows;
     [this.all, this.sums] = [content.weights, content.sums].map(numbers);
-    const { width: wide, height: high } = this.words.length && this.layers * this.heads === 1 ? ALONE : BOARD;
+    const several = this.layers * this.heads > 1;
+    const alone = this.words.length > 0 && !several;
+    const { width: wide, height: high } = alone ? ALONE : BOARD;
     const scale = Math.min(wide / width, high / height);
     this.size = { width: scale * width, height: scale * height };
     this.pitch = { x: this.size.width / this.across, y: this.size.height / this.down };
@@ -33,8 +36,9 @@ class ImageAttention extends CourseWidget {
     this.coarse = scale >= 3; // a picture of few pixels keeps its edges
 
     this.squares = shape("path", { class: "ia-squares" });
+    this.framed = shape("path", { class: "ia-framed" });
     this.frames = { asks: this.frame("ia-query"), self: this.frame("ia-query"), key: this.frame("ia-key") };
-    this.looks = this.board("looks", "what it looks at", [this.squares, this.frames.self, this.frames.key]);
+    this.looks = this.board("looks", "what it looks at", [this.squares, this.framed, this.frames.self, this.frames.key]);
     answerPointer(this.looks.svg, (event) => this.readOff(this.pointed(this.looks, event)), signal);
     this.walk(this.looks.stage, this.across, this.keys, () => this.state.cell[1], (key) => this.readOff(key));
     this.asks = this.words.length ? this.sentence() : this.board("asks", "who asks", [this.frames.asks]);
@@ -47,18 +51,20 @@ class ImageAttention extends CourseWidget {
     this.stage = this.asks.stage;
 
     this.readout = element("div", { class: "ia-readout", role: "status" });
-    const several = this.layers * this.heads > 1;
     const head = (text, className, ...nodes) => element("div", { class: "ia-side" }, [element("div", { class: className, text }), ...nodes]);
     this.root.setAttribute("aria-label", title || "Attention over a picture");
+    const asking = head(this.words.length ? content.asks || "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage);
+    const looking = element("div", { class: "ia-looking", text: "what it looks at: point at it" });
+    const hint = element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` });
+    if (alone) asking.append(looking, this.readout, hint); // all height is the picture's
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
       element("div", { class: "ia-sides" }, [
-        head(this.words.length ? "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage),
-        head("what it looks at: point at it", "ia-looking", this.looks.stage),
+        asking,
+        element("div", { class: "ia-side" }, alone ? [this.looks.stage] : [looking, this.looks.stage]),
         ...(several ? [head("every head: layer ↓ head →", "ia-every", this.grid())] : []),
       ]),
-      this.readout,
-      element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` }),
+      ...(alone ? [] : [this.readout, hint]),
     );
   }
 
@@ -161,6 +167,7 @@ class ImageAttention extends CourseWidget {
       const [left, above] = this.corner(k).map((edge, axis) => edge + (axis ? y : x) * (1 - side) / 2);
       return `M${left.toFixed(2)},${above.toFixed(2)}h${(side * x).toFixed(2)}v${(side * y).toFixed(2)}h${(-side * x).toFixed(2)}z`;
     }).join(""));
+    this.framed.setAttribute("d", this.outline(this.state._content.framed[query]));
     this.put(this.frames.key, key);
     this.frames.self.classList.toggle("is-hidden", this.words.length > 0);
     if (this.words.length) this.spans.forEach((span, k) => span.classList.toggle("is-current", k === query));
@@ -180,13 +187,26 @@ class ImageAttention extends CourseWidget {
     const asks = this.words.length ? tokenElement(this.words[query], "ia-asking") : element("span", { class: "ia-asking", text: this.patch(query) });
     const where = this.layers * this.heads > 1 ? [`layer ${layer}, head ${head}: `] : [];
     const sum = this.sums[(layer * this.heads + head) * this.queries + query]; // exact: 16 bits of each weight add up
-    const rest = sum < 0.99995 ? ` Elsewhere, not on the picture: ${readable(1 - sum)}.` : "";
+    const number = (weight) => this.words.length ? weight.toFixed(2) : readable(weight); // among many pixels they are small
+    const rest = sum < 0.99995 ? ` Elsewhere, not on the picture: ${number(1 - sum)}.` : "";
     const looks = top ? [" looks at ", element("span", { class: "ia-looking", text: this.patch(key) }), " with ",
-      element("b", { text: readable(weights[key]) }), `. The largest square is ${readable(top)}.${rest}`]
+      element("b", { text: number(weights[key]) }), `. The largest square is ${number(top)}.${rest}`]
       : [" looks at nothing in the picture."];
     this.readout.replaceChildren(...where, asks, ...looks);
     this.asks.stage.setAttribute("aria-label", this.readout.textContent);
     this.looks.stage.setAttribute("aria-label", this.readout.textContent);
+  }
+
+  // The sides of these patches that are not between two of them.
+  outline(patches) {
+    const inside = new Set(patches);
+    const { x, y } = this.pitch;
+    return patches.map((k) => {
+      const [[left, top], column] = [this.corner(k), k % this.across];
+      const beside = (by) => column + by >= 0 && column + by < this.across && inside.has(k + by);
+      return (inside.has(k - this.across) ? "" : `M${left},${top}h${x}`) + (inside.has(k + this.across) ? "" : `M${left},${top + y}h${x}`)
+        + (beside(-1) ? "" : `M${left},${top}v${y}`) + (beside(1) ? "" : `M${left + x},${top}v${y}`);
+    }).join("");
   }
 
   corner(k) {
