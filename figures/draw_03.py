@@ -23,10 +23,9 @@ ALT = {
     "03_qkv":
         "Self-attention, from one sentence to its output. Left, the words “the cat was tired” as a matrix x with a row "
         "per word, shape (T, d_model). Three learned matrices, W_q, W_k and W_v, turn the same x into queries, keys "
-        "and values, each with a row per word: (T, d_k), (T, d_k), (T, d_v). Queries times keys, divided by the square "
-        "root of d_k, give the scores, (T, T): row i says how well word i's query fits each word's key. A softmax over "
-        "each row gives the weights, (T, T), whose rows sum to one. Weights times values give the output, (T, d_v), "
-        "again a row per word.",
+        "and values, each with a row per word: (T, d_k), (T, d_k), (T, d_v). Queries times keys give the scores, (T, T): "
+        "row i says how well word i's query fits each word's key. A softmax over each row gives the weights, (T, T), "
+        "whose rows sum to one. Weights times values give the output, (T, d_v), again a row per word.",
     "03_multi_head":
         "Multi-head attention with four heads, in five parts. 1, project: x, shape (B, T, d_model), times W_q, W_k and "
         "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into four groups, and a "
@@ -74,10 +73,10 @@ def _numbers(axes, left, top, values, cell, form):
 
 def qkv():
     axes = card(420)
-    random = np.random.default_rng(161)  # of this one the printed weights, too, sum to 1 in each row
+    random = np.random.default_rng(130)  # of this one the printed weights, too, sum to 1 in each row
     x = random.normal(size=(4, 6))
     q, k, v = (x @ random.normal(size=(6, 3)) * 0.6 for _ in range(3))
-    scores = q @ k.T / 3 ** 0.5
+    scores = q @ k.T
     weights = _softmax(scores)
     high, middle, low, tall, wide = 92, 212, 332, (16, 18), (40, 30)
 
@@ -107,7 +106,7 @@ def qkv():
     arrow(axes, (411, 152), (425, 152))
     grid(axes, 427, 91, 0.55 * _shades(scores), INK, wide)
     _numbers(axes, 427, 91, scores, wide, lambda value: f"{round(value, 1) + 0:.1f}".replace("-", "−"))
-    text(axes, 507, 63, r"$q\, k^{\top} /\, \sqrt{d_k}$", 22)
+    text(axes, 507, 63, r"$q\, k^{\top}$", 22)
     text(axes, 507, 230, "(T, T)", 15, MUTED)
     text(axes, 507, 252, "row: a query, column: a key", 15, MUTED)
     arrow(axes, (589, 152), (627, 152))
@@ -123,7 +122,7 @@ def qkv():
     grid(axes, 866, 116, _shades(weights @ v), VALUE, tall)
     text(axes, 888, 100, "a row per word", 15, MUTED)
     text(axes, 890, 206, "(T, d_v)", 15, MUTED)
-    text(axes, 592, 380, r"$\mathrm{output} = \mathrm{softmax}\left(q\, k^{\top} /\, \sqrt{d_k}\right) v$", 25)
+    text(axes, 592, 380, r"$\mathrm{output} = \mathrm{softmax}\left(q\, k^{\top}\right) v$", 25)
     return axes
 
 
