@@ -290,3 +290,15 @@ def run(page, number, shows=None, nth=0):
             send()
             page.locator(shows).nth(nth).wait_for(timeout=60_000)
     return cell
+
+
+def assert_prints(page, number, expected):
+    """The cell of this number prints this: run again, at most five times, as long as a change still waits in the page
+    (a front end keeps back what a widget says until a busy kernel has answered)."""
+    for _ in range(5):
+        printed = run(page, number).locator(".jp-OutputArea-output").inner_text().strip()
+        if printed == expected:
+            break
+        page.wait_for_timeout(500)
+    assert printed == expected
+

@@ -5,6 +5,7 @@ from browser import (
     DARK,
     HEARD,
     SMALLEST_CONTRAST,
+    assert_prints,
     contrasts,
     destroyed,
     mounted,
@@ -360,8 +361,7 @@ def test_live(jupyter, browser_page):
     page.locator(".ak-said", has_text="rest 0.8889").wait_for()
     assert bars(page) == [["rest", "0.8889"], ["length", "0.1111"]]
     assert page.locator(".jp-CodeCell").count() == 3
-    told = run(page, 1).locator(".jp-OutputArea-output").inner_text().strip()
-    assert told == "abbx a dd [('rest', 0.8888888888888888), ('length', 0.1111111111111111)] True abbx a dd"
+    assert_prints(page, 1, "abbx a dd [('rest', 0.8888888888888888), ('length', 0.1111111111111111)] True abbx a dd")
 
     field.fill("")
     page.locator(".ak-said", has_text="ZeroDivisionError: division by zero").wait_for()

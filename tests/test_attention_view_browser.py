@@ -9,6 +9,7 @@ from browser import (
     CIVIDIS,
     OUTSIDE,
     alone,
+    assert_prints,
     colours,
     destroyed,
     links,
@@ -774,8 +775,7 @@ def test_live(jupyter, browser_page, app):
     page.locator(".av-value", has_text=f"{WEIGHTS[0, 1, 1, 2]:.4f}").wait_for()  # this head came from the kernel
     assert "row 1, column 2" in readout(page)
     assert page.locator(".jp-CodeCell").count() == 4  # no key has reached the notebook
-    told = run(page, 1).locator(".jp-OutputArea-output")
-    assert told.inner_text().strip() == "(1, 2) 1 links True"
+    assert_prints(page, 1, "(1, 2) 1 links True")
 
     page.get_by_role("button", name="Grid").click()
     page.locator(".av-tile[data-painted]").nth(3).wait_for()

@@ -8,6 +8,7 @@ import pytest
 from browser import (
     DARK,
     OUTSIDE,
+    assert_prints,
     colours,
     destroyed,
     links,
@@ -300,8 +301,7 @@ def test_live(jupyter, browser_page):
     row, column = view()._content["decoder"]["cell"]
     page.locator(".av-value", has_text=f"{weights('decoder', 1)[row, column]:.4f}").wait_for()
     np.testing.assert_allclose(drawn(page), expected("decoder", 1), atol=3)  # layer 1 came from the kernel
-    told = run(page, 1).locator(".jp-OutputArea-output")
-    assert told.inner_text().strip() == f"decoder ({row}, {column}) 1 0 ['encoder', 'decoder']"
+    assert_prints(page, 1, f"decoder ({row}, {column}) 1 0 ['encoder', 'decoder']")
     run(page, 2)
     page.locator(".av-where", has_text="row 4, column 3").wait_for()
     page.locator(".av-value", has_text=f"{weights('encoder', 1)[4, 3]:.4f}").wait_for()

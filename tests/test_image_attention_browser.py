@@ -7,6 +7,7 @@ import pytest
 from browser import (
     DARK,
     HEARD,
+    assert_prints,
     destroyed,
     milliseconds,
     mounted,
@@ -347,8 +348,7 @@ def test_live(jupyter, browser_page):
     page.locator(".ia-looks").focus()
     page.keyboard.press("End")
     assert page.locator(".jp-CodeCell").count() == 3
-    page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
-    assert run(page, 1).locator(".jp-OutputArea-output").inner_text().strip() == "1 1 (8, 47) (8, 47)"
+    assert_prints(page, 1, "1 1 (8, 47) (8, 47)")
     run(page, 2)
     page.locator(".ia-readout", has_text="row 3, column 6").wait_for()
     agrees(page, pixels(weights=SELF[::-1], layer=1, head=3, cell=(11, 30)))

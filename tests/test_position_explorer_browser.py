@@ -9,6 +9,7 @@ from browser import (
     DARK,
     OUTSIDE,
     SMALLEST_CONTRAST,
+    assert_prints,
     contrasts,
     destroyed,
     milliseconds,
@@ -336,16 +337,14 @@ def test_live(jupyter, browser_page):
     page.get_by_role("button", name="Rotary").first.click()
     assert cell(page) == (2, 9)
     assert page.locator(".jp-CodeCell").count() == 5
-    page.wait_for_timeout(500)
-    told = run(page, 1).locator(".jp-OutputArea-output")
-    assert told.inner_text().strip() == "rotary (2, 9) (2, 9)"
+    assert_prints(page, 1, "rotary (2, 9) (2, 9)")
 
     run(page, 2)
     page.locator(".pe-readout[data-cell='9,0']").wait_for()
     learned = LEARNED.astype(float)
     assert f"product {number(learned[9] @ learned[0])} " in readout(page)
     np.testing.assert_allclose(pixels(page.locator(".position-explorer").first, "encoding"), colours(learned), atol=4)
-    assert run(page, 3).locator(".jp-OutputArea-output").inner_text().strip() == "8 4 (7, 0)"
+    assert_prints(page, 3, "8 4 (7, 0)")
     page.locator(".pe-readout[data-cell='7,0']").wait_for()
     first = page.locator(".position-explorer").first
     np.testing.assert_allclose(pixels(first, "encoding"), colours(learned[:8, :4]), atol=4)

@@ -5,7 +5,18 @@ All without a network.
 
 import numpy as np
 import pytest
-from browser import DARK, HEARD, destroyed, mounted, only_the_remote_control_turns, open_live, open_slides, run, serious
+from browser import (
+    DARK,
+    HEARD,
+    assert_prints,
+    destroyed,
+    mounted,
+    only_the_remote_control_turns,
+    open_live,
+    open_slides,
+    run,
+    serious,
+)
 
 from course_utils.widgets import MaskExplorer, SoftmaxLab
 
@@ -253,9 +264,7 @@ def test_both_live(jupyter, browser_page):
     page.locator(".me-stage").press("ArrowUp")
     page.locator(".me-stage").press("ArrowRight")
     assert page.locator(".jp-CodeCell").count() == 3
-    page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
-    told = run(page, 1).locator(".jp-OutputArea-output")
-    assert told.inner_text().strip() == "[1.3, 0.5, -0.5, 2.1] 1024 True dilated 4 (14, 1) (14, 1)"
+    assert_prints(page, 1, "[1.3, 0.5, -0.5, 2.1] 1024 True dilated 4 (14, 1) (14, 1)")
 
     run(page, 2)
     page.locator(".sl-formula", has_text="÷ 2 =").wait_for()

@@ -10,6 +10,7 @@ from browser import (
     OUTSIDE,
     SMALLEST_CONTRAST,
     STRANGE,
+    assert_prints,
     colours,
     contrasts,
     destroyed,
@@ -593,8 +594,7 @@ def test_live(jupyter, browser_page):
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     assert page.locator(".jp-CodeCell").count() == 5
-    page.wait_for_timeout(500)  # while the kernel is busy, changes wait in the page
-    assert run(page, 1).locator(".jp-OutputArea-output").inner_text().strip() == "1 4 4 1 1"
+    assert_prints(page, 1, "1 4 4 1 1")
     run(page, 2)
     page.locator(".st-count", has_text="query 4 of 4").wait_for()
     shown = page.locator(".step-through").first.locator(".st-cell[data-step='2'] .st-number")

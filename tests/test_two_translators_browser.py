@@ -6,6 +6,7 @@ from browser import (
     HEARD,
     SMALLEST_CONTRAST,
     alone,
+    assert_prints,
     contrasts,
     destroyed,
     mounted,
@@ -162,8 +163,7 @@ def test_live(jupyter, browser_page):
     own_errors = open_live(page, jupyter, "lab/tree", "two_translators.ipynb", LIVE_CELLS)
     run(page, 0, shows=".two-translators")
     typed(page, SHORT)
-    told = run(page, 1).locator(".jp-OutputArea-output").inner_text().strip()
-    assert told == f"{SHORT} l' homme a dormi . <eos>"
+    assert_prints(page, 1, f"{SHORT} l' homme a dormi . <eos>")
     run(page, 2)
     page.locator(".tr-word", has_text="reine").first.wait_for()
     assert page.outside_requests == []

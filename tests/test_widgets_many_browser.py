@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import nbformat
 import numpy as np
 import pytest
-from browser import STRANGE, assert_quiet, milliseconds, open_live, run
+from browser import STRANGE, assert_prints, assert_quiet, milliseconds, open_live, run
 from sample_steps import numbers
 from sample_tree import tree
 from sample_widgets import MAKE, every_widget, make
@@ -229,6 +229,6 @@ def test_in_a_live_slide_show_keys_move_in_the_widget(jupyter, browser_page):
     page.keyboard.press("PageDown")  # a presenter's remote control
     page.locator("section.present .jp-CodeCell", has_text="print").first.wait_for()
     assert page.evaluate("location.hash") != where
-    assert run(page, 1).locator(".jp-OutputArea-output").inner_text().strip() == "2 ('b', 'x')"
+    assert_prints(page, 1, "2 ('b', 'x')")
     assert page.outside_requests == []
     assert set(page.script_errors) <= own_errors
