@@ -89,10 +89,12 @@ def multiply_adds(operation) -> tuple[int, int]:
 
 
 def least_time(output: Tensor, workers: int) -> float:
-    """A bound: the multiply-adds that pass before a result is there, if ``workers`` of them are done at a time.
+    """Multiply-adds that pass before a result is there, if ``workers`` of them are done at a time: at least so many.
 
-    All of them shared out evenly, or those on the longest chain, whichever is more (Brent 1974). Softmaxes, sums,
-    look-ups and the way between workers cost nothing.
+    All of them shared out evenly (the work law), or those on the longest chain (the span law), whichever is more. Each
+    dot product is done one product after another; added in a tree, it would be a shorter chain. Brent's theorem (1974)
+    is the other side: work and chain together are enough. Softmaxes, sums, look-ups and the way between workers cost
+    nothing.
     """
     waits = longest_chain(output, lambda operation: multiply_adds(operation)[0])
     return max(waits, sum(multiply_adds(operation)[1] for operation in _operations(output)) / workers)

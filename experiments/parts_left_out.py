@@ -2,10 +2,13 @@
 
 ``python experiments/parts_left_out.py`` trains each on the lesson's sentences, for the lesson's steps, and writes its
 BLEU on the lesson's test set to ``parts_left_out.json``. Each may choose its learning rate: the one with the smallest
-loss on validation sentences at seed 0.
+loss on validation sentences at seed 0. Six layers instead of two, with and without LayerNorm:
+``python experiments/parts_left_out.py --layers 6 --rates 0.006 0.002 0.001 --parts "all parts" "no norm"
+--out parts_left_out_deep.json``.
 """
 
 import argparse
+import shlex
 from pathlib import Path
 
 import torch
@@ -20,6 +23,7 @@ from course_utils.metrics import bleu
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer, Transformer, look_back
 
+HERE = Path(__file__).resolve().parent
 RATES = (6e-3, 2e-3)
 STEPS = 1000
 
@@ -79,15 +83,21 @@ PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forw
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Choose each one's rate at the first seed, train it at the others, and store after each."""
+    """Choose each one's rate at the first seed, train it at the others, and store after each training."""
     parser = argparse.ArgumentParser(description="The Transformer without a part; writes parts_left_out.json.")
     parser.add_argument("--steps", type=int, default=STEPS, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
+    parser.add_argument("--layers", type=int, default=2, help="in the encoder, and as many in the decoder (default: 2)")
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--out", default="parts_left_out.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
     command = (f"python experiments/parts_left_out.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    results = {"steps": options.steps, "rates": RATES, "parts": {}}
+    command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
+                       for name in ("layers", "rates", "parts", "out")
+                       if (given := getattr(options, name)) != parser.get_default(name))
+    results = {"steps": options.steps, "layers": options.layers, "rates": options.rates, "parts": {}}
 
     def train(part: str, lr: float, seed: int) -> tuple[float, float]:
         """Loss on held-out sentences, and BLEU on the test set."""
@@ -96,7 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
         english, french = Vocab(pair.source for pair in pairs), Vocab(pair.target for pair in pairs)
         ids = encode_pairs(pairs, english, french)
         torch.manual_seed(seed)
-        model = Transformer(len(english), len(french), Config(n_heads=4))
+        model = Transformer(len(english), len(french), Config(n_heads=4, n_layers=options.layers))
         PARTS[part](model)
         fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
             label=f"{part}, rate {lr}, seed {seed}")
@@ -104,16 +114,22 @@ def main(arguments: list[str] | None = None) -> None:
             batches = [collate(ids[i:i + 100]) for i in range(0, 1000, 100)]          # not trained on
             held_out = sum(float(sequence_loss(model, batch)[0]) for batch in batches) / len(batches)
         hypotheses = translate(model, [pair.source for pair in test], english, french)
-        return round(held_out, 3), round(bleu(hypotheses, [pair.target for pair in test]), 1)
+        result = round(held_out, 3), round(bleu(hypotheses, [pair.target for pair in test]), 1)
+        print(part, lr, seed, *result, flush=True)
+        return result
 
     first, *others = options.seeds
-    for part in PARTS:
-        tried = {lr: train(part, lr, first) for lr in RATES}
+    for part in options.parts:
+        tried = {lr: train(part, lr, first) for lr in options.rates}
         best = min(tried, key=tried.get)
         results["parts"][part] = {"rate": best, "held_out_loss": {str(lr): loss for lr, (loss, _) in tried.items()},
-                                  "bleu": [tried[best][1], *(train(part, best, seed)[1] for seed in others)]}
-        store(options.out, command, options.seeds, results)
-        print(part, results["parts"][part], flush=True)
+                                  "bleu_at_rate": {str(lr): score for lr, (_, score) in tried.items()},
+                                  "bleu": [tried[best][1]]}
+        store(HERE / options.out, command, options.seeds, results)
+    for seed in others:
+        for row, part in ((results["parts"][part], part) for part in options.parts):
+            row["bleu"].append(train(part, row["rate"], seed)[1])
+            store(HERE / options.out, command, options.seeds, results)
 
 
 if __name__ == "__main__":

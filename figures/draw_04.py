@@ -79,7 +79,8 @@ ALT = {
         "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
         "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
         "but that of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the "
-        "decoder asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal; weights "
+        "decoder asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal, and "
+        "beside each row the word it has to predict, “je”, “suis”, “là” and the full stop; weights "
         "(B, n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five "
         "columns, all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
     "04_cache":
@@ -278,6 +279,10 @@ def three_attentions():
         for i, word in enumerate(queries):
             text(axes, begin - 8, top + (i + 0.5) * cell, word, 15, MUTED if word == "<pad>" else QUERY, align="right")
         checks(axes, begin, top, mask, cell)
+        if name.startswith("masked"):
+            text(axes, begin + 4 * cell + 8, top - 14, "label", 15, GOOD, align="left")
+            for i, word in enumerate(WRITTEN):
+                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", 15, GOOD, align="left")
         for y, matrix, words in ((362, "weights", weights), (386, "mask", shape)):
             text(axes, left + 24, y, matrix, 15, INK, "bold", "left")
             text(axes, left + 106, y, words, 15, INK, align="left")
