@@ -21,11 +21,12 @@ READ = 20
 
 ALT = {
     "03_qkv":
-        "Self-attention, from one sentence to its output. Left, the words “the cat was tired” as a matrix x with a row "
-        "per word, shape (T, d_model). Three learned matrices, W_q, W_k and W_v, turn the same x into queries, keys "
-        "and values, each with a row per word: (T, d_k), (T, d_k), (T, d_v). Queries times keys give the scores, (T, T): "
-        "row i says how well word i's query fits each word's key. A softmax over each row gives the weights, (T, T), "
-        "whose rows sum to one. Weights times values give the output, (T, d_v), again a row per word.",
+        "Self-attention, from one sentence to its output. Left, the words “the cat was tired” as a matrix x with a "
+        "row per word, shape (T, d_model). Three learned matrices, W_q, W_k and W_v, turn the same x into queries, "
+        "keys and values, each with a row per word: (T, d_k), (T, d_k), (T, d_v). Queries times keys give the "
+        "scores, (T, T): row i says how well word i's query fits each word's key. A softmax over each row gives the"
+        " weights, (T, T), whose rows sum to one. Weights times values give the output, (T, d_v), again a row per "
+        "word.",
     "03_multi_head":
         "Multi-head attention with four heads, in five parts. 1, project: x, shape (B, T, d_model), times W_q, W_k and "
         "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into four groups, and a "
