@@ -75,7 +75,7 @@ class MatrixDrawing {
     Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
     const type = typeFor(pitch);
     const left = labelWidth(view.sides.row, type, 74, `${view.names.row} ↓`);
-    const slanted = pitch >= 20; // narrower columns need upright tokens
+    const slanted = Math.SQRT1_2 * pitch >= type; // closer slanted lines would run into each other: upright, then
     const above = Math.ceil(labelWidth(view.sides.column, type, 34) * (slanted ? 0.71 : 1)) + (slanted ? type : 8);
 
     this.canvas = element("canvas", { class: "av-cells" });
