@@ -128,8 +128,8 @@ ALT = {
         f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all eight at once gives the same, "
         f"{ALL_AT_ONCE:.3f}. Only two scores are held at any time.",
     "06_blocks":
-        f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions: the matrix of queries, in rows, "
-        f"and keys, in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
+        f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. The matrix has queries in rows "
+        f"and keys in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
         f"computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
         "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked. "
         f"{2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has {BLOCKED ** 2}.",
