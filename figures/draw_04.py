@@ -158,7 +158,7 @@ def map():
     text(axes, 640, 446, "the next word goes back in", 17)
     for stream, words, shape in ((upper, SOURCE[:4], "(B, T_k)"), (lower, TARGET[:3], "(B, T_q)")):
         arrow(axes, (72, stream + 48), (72, stream + 24))
-        text(axes, 72, stream + 60, " ".join(words), 17, INK, "bold")
+        text(axes, 72, stream + 60, " ".join(words), 16, INK, "bold")
         text(axes, 72, stream - 38, shape, 17, MUTED)
     _paper_order(axes, 800, 100)
     return axes
