@@ -201,7 +201,7 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
 
 def split_heads(x, n_heads):
     """x ``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``; head h gets the h-th part of the width."""
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)           # (B, n_heads, T, d_k)
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)   # (B, n_heads, T, d_k)
 
 
 def _head_inputs(rng, one_head=False, one_word=False):
