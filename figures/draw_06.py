@@ -155,9 +155,9 @@ ALT = {
         "Which attention: a chart of three questions. 1, is SDPA, PyTorch's scaled_dot_product_attention, fast "
         "enough, and does the cache fit? Yes: take it; it is exact and needs no n by n memory. If not: 2, can n be "
         "smaller? Yes: fewer tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, "
-        "what is too much? Time, in generating text: fewer key heads; leave out or sum up in most layers, not in all. "
-        "Time, in reading a document: windows, and a few full layers or global tokens. Memory, in generating text: "
-        "fewer key heads, or latents; windows. Text without end: a window's cache and the first tokens, or a linear "
+        "what is too much? Time, when generating text: fewer KV heads; leave out or sum up in most layers, not in all. "
+        "Time, when reading a document: windows, and a few full layers or global tokens. Memory, when generating text: "
+        "fewer KV heads, or latents; windows. Unbounded streams: a window's cache and the first tokens, or a linear "
         "state: both forget. Each is a model of its own, trained that way.",
     "06_memory":
         "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
@@ -659,11 +659,11 @@ def choice():
         end = (129, 241)[number - 1]
         arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
         text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
-    cards = ((("time, in", "generating text"),
-              ("fewer key heads;", "leave out or sum", "up in most layers,", "not in all")),
-             (("time, in reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
-             (("memory, in", "generating text"), ("fewer key heads,", "or latents;", "windows")),
-             (("text", "without end"),
+    cards = ((("time, when", "generating text"),
+              ("fewer KV heads;", "leave out or sum", "up in most layers,", "not in all")),
+             (("time, when reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
+             (("memory, when", "generating text"), ("fewer KV heads,", "or latents;", "windows")),
+             (("unbounded", "streams"),
               ("a window's cache", "and the first tokens,", "or a linear state:", "both forget")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
