@@ -7,7 +7,7 @@ whole matrix and is what everything else is checked against.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -73,12 +73,29 @@ def _stretches(x: Tensor, length: int, step: int) -> Tensor:
     return x.flatten(0, 1).unfold(1, length, step).transpose(-2, -1)
 
 
+def _in_turn(parts: Iterable[Tensor], n: int) -> Tensor:
+    """Parts of the positions, one behind the other; each is written into the output before the next is computed.
+
+    Not where a gradient is asked: there each part is kept, and they are joined.
+    """
+    parts = iter(parts)
+    part = next(parts)
+    if torch.is_grad_enabled() and part.requires_grad:
+        return torch.cat([part, *parts], dim=2)
+    output, begin = part.new_empty(*part.shape[:2], n, part.size(-1)), 0
+    while part is not None:
+        output[:, :, begin:begin + part.size(2)] = part
+        begin, part = begin + part.size(2), next(parts, None)
+    return output
+
+
 def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = True) -> Tensor:
     """Each query sees ``window`` keys before it and its own; not causal: as many after it (Beltagy et al. 2020, 3.1).
 
     Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4``, at least
     16, that is ``1.25 n * window`` scores instead of ``n * n`` for wide windows, one in five of them masked. The first
-    ``window`` queries see all that is before them; all later blocks share one mask.
+    ``window`` queries see all that is before them; all later blocks share one mask. No key is copied. Without a
+    gradient about 1,024 queries go at a time: beside its output it then needs the same memory for any length.
     """
     at_least(0, window=window)
     _check(q, k, v)
@@ -89,10 +106,24 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = 
     if n <= window:
         return first
     distance = window + torch.arange(size, device=q.device)[:, None] - torch.arange(window + size, device=q.device)
-    blocks = _blocks(q[:, :, window:], size).flatten(0, 1)                  # (B * n_heads, m, size, d)
-    k, v = (_stretches(F.pad(x, (0, 0, 0, -(n - window) % size)), window + size, size) for x in (k, v))
-    rest = F.scaled_dot_product_attention(blocks, k, v, (distance >= 0) & (distance <= window))
-    return torch.cat([first, rest.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, :n - window]], dim=2)
+    mask = (distance >= 0) & (distance <= window)                           # (size, window + size)
+
+    def blocks(begin: int, end: int, size: int) -> Tensor:
+        queries = q[:, :, begin:end].unflatten(2, (-1, size)).flatten(0, 1)             # (B * n_heads, m, size, d)
+        keys, values = (_stretches(x[:, :, begin - window:end], window + size, size) for x in (k, v))
+        near = F.scaled_dot_product_attention(queries, keys, values, mask[:size, :window + size])
+        return near.unflatten(0, q.shape[:2]).flatten(2, 3)
+
+    def parts() -> Iterator[Tensor]:
+        yield first
+        last = n - (n - window) % size                                      # where whole blocks end
+        step = n if torch.is_grad_enabled() and first.requires_grad else max(1, 1024 // size) * size
+        for begin in range(window, last, step):
+            yield blocks(begin, min(begin + step, last), size)
+        if last < n:
+            yield blocks(last, n, n - last)
+
+    return _in_turn(parts(), n)
 
 
 def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> Tensor:
@@ -242,11 +273,14 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
         return torch.zeros_like(v)
     if (log_phi(k.amax(2)) - log_phi(k.amin(2)) > 60).any():
         chunk = 1
-    state, output = None, []
-    for part in zip(*(x.split(chunk, dim=2) for x in (q, k, v)), strict=True):
-        new, state = _linear_chunk(state, *part)
-        output.append(new)
-    return torch.cat(output, dim=2)
+
+    def parts() -> Iterator[Tensor]:
+        state = None
+        for part in zip(*(x.split(chunk, dim=2) for x in (q, k, v)), strict=True):
+            new, state = _linear_chunk(state, *part)
+            yield new
+
+    return _in_turn(parts(), q.size(2))
 
 
 def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,

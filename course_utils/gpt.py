@@ -125,10 +125,11 @@ class GPT(nn.Module):
         small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
-                last: bool = False) -> Reading:
+                last: bool | Tensor = False) -> Reading:
         """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
 
-        ``last``: logits of the last position only, ``(B, 1, vocab_size)``; of a large vocabulary they take most room.
+        ``last``: logits of the last position only, ``(B, 1, vocab_size)``, or of one position per text, ``(B,)``; of a
+        large vocabulary they take most room.
         """
         start = 0 if past is None else past[0].k.size(2)
         end = start + ids.size(1)
@@ -143,7 +144,11 @@ class GPT(nn.Module):
             x, w, cache = layer(x, cache, need_weights)
             weights.append(w)
             caches.append(cache)
-        logits = self.norm(x[:, -1:] if last else x) @ self.embed.weight.T
+        if isinstance(last, Tensor):
+            x = x[torch.arange(len(x)), last].unsqueeze(1)                         # (B, 1, d_model)
+        elif last:
+            x = x[:, -1:]
+        logits = self.norm(x) @ self.embed.weight.T
         return Reading(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
 
 
@@ -203,13 +208,13 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         among = [tokenizer.encode(text).ids[0] for text in among]
     caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else ()
     best = []
-    for start in range(0, len(questions), 16):                                     # all logits at once take gigabytes
+    for start in range(0, len(questions), 16):
         asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
         longest = max(map(len, asked))
         past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
-        logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), past).logits
-        last = logits[torch.arange(len(asked)), torch.tensor([len(ids) - 1 for ids in asked])]     # (n, vocab_size)
-        best.append((last if among is None else last[:, among]).argmax(dim=-1))
+        ids, ends = torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), [len(ids) - 1 for ids in asked]
+        logits = model(ids, past, last=torch.tensor(ends)).logits[:, 0]                            # (n, vocab_size)
+        best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
     return torch.cat(best)
 
 
@@ -243,6 +248,29 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
         with torch.no_grad():
             for layer, weight in kept.items():
                 model.layers[layer].self_attention.W_o.weight.copy_(weight)
+
+
+@contextmanager
+def heads_at_mean(model: GPT, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
+    """Inside the block the heads ``(layer, head)`` write their mean: mean ablation.
+
+    The mean is over all texts and positions that are read together.
+    """
+    def hook(head: int, d_k: int):
+        def at_mean(W_o: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+            z = inputs[0].clone()                                                  # (B, T, n_heads * d_k)
+            own = z[..., head * d_k:(head + 1) * d_k]
+            own[:] = own.mean(dim=(0, 1))
+            return z
+        return at_mean
+
+    attentions = [(model.layers[layer].self_attention, head) for layer, head in heads]
+    hooks = [attention.W_o.register_forward_pre_hook(hook(head, attention.d_k)) for attention, head in attentions]
+    try:
+        yield
+    finally:
+        for each in hooks:
+            each.remove()
 
 
 # --- published weights ---------------------------------------------------------------------------------------

@@ -74,26 +74,26 @@ def _vector(axes, x, y, size, width=30):
 
 
 def encoder_decoder():
-    axes = card(420)
-    left, right = [46 + 56 * i for i in range(7)], [538 + 63 * i for i in range(7)]
-    middle, high, low, bus, vector = 204, 84, 302, 166, 456
-    text(axes, 214, 30, "Encoder: a GRU reads", 18, INK, "bold")
-    text(axes, 727, 30, "Decoder: a GRU writes", 18, INK, "bold")
-    text(axes, 214, 158, "a state after each token", 15, MUTED)
+    axes = card(430)
+    left, right = [36 + 54 * i for i in range(7)], [490 + 70 * i for i in range(7)]
+    middle, high, low, bus, vector = 204, 82, 304, 166, 424
+    text(axes, 198, 30, "Encoder: a GRU reads", 20, INK, "bold")
+    text(axes, 700, 30, "Decoder: a GRU writes", 20, INK, "bold")
+    text(axes, 176, 158, "a state after each token", 18, MUTED)
     for i, (word, x) in enumerate(zip(SOURCE, left, strict=True)):
         last = i == len(SOURCE) - 1
-        text(axes, x, low, word, 16)
+        text(axes, x, low, word, 19)
         arrow(axes, (x, low - 16), (x, middle + 19))
         box(axes, x, middle, 32, 36, KEY, line=3 if last else 1.8, fill=tint(KEY, 0.75) if last else None)
         arrow(axes, (x + 17, middle), (vector - 22 if last else left[i + 1] - 18, middle), KEY, 3 if last else 1.8)
     _vector(axes, vector, middle, 13)
-    text(axes, vector, 107, "one vector", 17, BAD, "bold")
-    text(axes, vector, 129, f"{NUMBERS} numbers", 16, BAD)
+    text(axes, vector - 14, 105, "one vector", 19, BAD, "bold")
+    text(axes, vector - 14, 129, f"{NUMBERS} numbers", 17, BAD)
     path(axes, (vector + 21, bus), (right[-1] - 11, bus), color=BAD, line=1.6, head=False)
     arrow(axes, (vector + 22, middle), (right[0] - 18, middle), BAD, 3)
     for i, (word, told, x) in enumerate(zip(TARGET, ("<bos>", *TARGET[:-1]), right, strict=True)):
-        text(axes, x, high, word, 16)
-        text(axes, x, low, told, 16)
+        text(axes, x, high, word, 19)
+        text(axes, x, low, told, 19)
         arrow(axes, (x, low - 16), (x, middle + 19))
         arrow(axes, (x - 11, bus), (x - 11, middle - 19), BAD, 1.6)
         arrow(axes, (x, middle - 18), (x, high + 15))
@@ -101,14 +101,14 @@ def encoder_decoder():
             arrow(axes, (x + 17, middle), (right[i + 1] - 18, middle), QUERY)
             dashes(axes, (x, 130), (x + 30, 130), (x + 30, 254), (right[i + 1] - 1, 254), color=GOOD)
         box(axes, x, middle, 32, 36, QUERY)
-    begin = 456
-    arrow(axes, (begin, 344), (begin + 38, 344))
-    dashes(axes, (begin, 370), (begin + 38, 370), color=GOOD)
-    arrow(axes, (begin, 396), (begin + 38, 396), BAD)
-    for y, words, color in ((344, "in training: the reference, shifted by one (teacher forcing)", INK),
-                            (370, "at test time: the word it has written itself", GOOD),
-                            (396, "the vector: starts the decoder, and is given at every step", BAD)):
-        text(axes, begin + 50, y, words, 15, color, align="left")
+    begin = 352
+    arrow(axes, (begin, 350), (begin + 38, 350))
+    dashes(axes, (begin, 378), (begin + 38, 378), color=GOOD)
+    arrow(axes, (begin, 406), (begin + 38, 406), BAD)
+    for y, words, color in ((350, "in training: the reference, shifted by one (teacher forcing)", INK),
+                            (378, "at test time: the word it has written itself", GOOD),
+                            (406, "the vector: starts the decoder, and is given at every step", BAD)):
+        text(axes, begin + 50, y, words, 18, color, align="left")
     return axes
 
 

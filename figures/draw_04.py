@@ -115,7 +115,7 @@ def _part(axes, name):
             for letter, color, at in zip("qkv", (QUERY, KEY, VALUE), (-22, 0, 22), strict=True):
                 text(axes, x + at, row, letter, 16, color, "bold")
         else:
-            text(axes, x, row, words, 15, "#4B5563" if small else INK)
+            text(axes, x, row, words, 16, "#4B5563" if small else INK)
     disc(axes, x - width / 2 + 2, y - height / 2 - 1, str(number), radius=10, size=14, fill=INK, text_color=PAPER,
          weight="bold")
 
@@ -136,30 +136,30 @@ def map():
     for left, right, stream, name in ((142, 574, upper, "encoder layer, N times"),
                                       (142, 782, lower, "decoder layer, N times")):
         box(axes, (left + right) / 2, stream - 56, right - left, 176, fill=BAND, edge="none", corner=10)
-        text(axes, left + 12, stream - 131, name, 15, INK, "bold", "left")
+        text(axes, left + 12, stream - 131, name, 17, INK, "bold", "left")
     for stream, ends in ((upper, (285, 493, 582, 656)), (lower, (285, 493, 701, 790, 862))):
         for begin, end in pairwise((128, *ends)):
             arrow(axes, (begin, stream), (end, stream), GOOD, 3)
-    text(axes, 330, upper + 17, "residual path", 15, GOOD, "bold", "left")
+    text(axes, 330, upper + 17, "residual path", 17, GOOD, "bold", "left")
     _branch(axes, "encoder_norm_1", "encoder_attention", upper)
     _branch(axes, "encoder_norm_2", "encoder_feed_forward", upper)
     for norm, part in (("decoder_norm_1", "masked_attention"), ("decoder_norm_2", "cross_attention"),
                        ("decoder_norm_3", "decoder_feed_forward")):
         _branch(axes, norm, part, lower)
-    box(axes, 712, upper, 100, 36, fill=INK, label="memory", size=16, text_color=PAPER, weight="bold")
-    text(axes, 712, upper + 32, "(B, T_k, d_model)", 15, MUTED)
+    box(axes, 712, upper, 100, 36, fill=INK, label="memory", size=18, text_color=PAPER, weight="bold")
+    text(axes, 712, upper + 32, "(B, T_k, d_model)", 17, MUTED)
     path(axes, (700, upper + 44), (700, 228), (506, 228), (506, 294), color=KEY)
     path(axes, (724, upper + 44), (724, 240), (530, 240), (530, 294), color=VALUE)
-    text(axes, 740, 236, "k and v, for all N layers", 15, INK, align="left")
+    text(axes, 740, 236, "k and v, for all N layers", 17, INK, align="left")
     for name in PARTS:
         _part(axes, name)
     arrow(axes, (902, 376), (902, 347))
-    dashes(axes, (943, 326), (952, 326), (952, 462), (138, 462), color=INK)
-    text(axes, 640, 446, "the next word goes back in", 15)
+    dashes(axes, (943, 326), (952, 326), (952, 462), (148, 462), color=INK)
+    text(axes, 640, 446, "the next word goes back in", 17)
     for stream, words, shape in ((upper, SOURCE[:4], "(B, T_k)"), (lower, TARGET[:3], "(B, T_q)")):
         arrow(axes, (72, stream + 48), (72, stream + 24))
-        text(axes, 72, stream + 60, " ".join(words), 15, INK, "bold")
-        text(axes, 72, stream - 38, shape, 15, MUTED)
+        text(axes, 72, stream + 60, " ".join(words), 16, INK, "bold")
+        text(axes, 72, stream - 38, shape, 17, MUTED)
     _paper_order(axes, 800, 100)
     return axes
 

@@ -195,18 +195,18 @@ def transfer():
     arrow(axes, (middle, 206), (middle, 173), line=2.2)
     _learns(axes, middle, trunk, 240, 82, "")
     text(axes, middle, trunk - 14, "trunk", 20, PAPER, "bold")
-    text(axes, middle, trunk + 14, "learns", 16, PAPER)
+    text(axes, middle, trunk + 14, "learns", 17, PAPER)
     arrow(axes, (middle, 330), (middle, 292), line=2.2)
     text(axes, middle, 346, "the [MASK] is slow", 17)
-    text(axes, middle, 390, "much text, no labels", 16, INK, "bold")
-    text(axes, middle, 414, "the text is its own answer;", 15)
-    text(axes, middle, 436, "this head is not copied", 15)
+    text(axes, middle, 390, "much text, no labels", 17, INK, "bold")
+    text(axes, middle, 414, "the text is its own answer;", 17)
+    text(axes, middle, 436, "this head is not copied", 17)
 
     box(axes, 651, 122, 598, 224, fill=BAND, edge="none", corner=10)
     box(axes, 651, 358, 598, 224, fill=BAND, edge="none", corner=10)
     at, side = 506, 646
     for top, name, frozen, points in (
-            (10, "features", True, ("few labelled sentences", "vectors are computed once: quick",
+            (10, "features", True, ("few labelled sentences", "vectors computed once: quick",
                                     "one trunk serves many tasks")),
             (246, "fine-tuning", False, ("the same few sentences", "every step runs the whole trunk",
                                          "a trunk of its own for each task"))):
@@ -219,18 +219,18 @@ def transfer():
         else:
             _learns(axes, at, top + 142, 224, 58, "")
         text(axes, at, top + 132, "trunk", 18, INK if frozen else PAPER, "bold")
-        text(axes, at, top + 154, "❄ frozen" if frozen else "learns on", 16, INK if frozen else PAPER)
+        text(axes, at, top + 154, "❄ frozen" if frozen else "learns on", 17, INK if frozen else PAPER)
         arrow(axes, (at, top + 194), (at, top + 173), line=2.2)
         text(axes, at, top + 206, "the film is slow", 17)
         title = f"either: {name}" if frozen else f"or: {name}"
         step(axes, side + (text_width(title, 17, "bold") + 32) / 2, top + 28, 2, title)
-        text(axes, side, top + 76, "learns:", 15, INK, "bold", "left")
-        text(axes, side, top + 98, "the classifier" if frozen else "trunk and classifier", 16, GOOD, "bold", "left")
+        text(axes, side, top + 76, "learns:", 17, INK, "bold", "left")
+        text(axes, side, top + 98, "the classifier" if frozen else "trunk and classifier", 17, GOOD, "bold", "left")
         for row, words in enumerate(points):
-            text(axes, side, top + 136 + 24 * row, words, 15, align="left")
+            text(axes, side, top + 136 + 24 * row, words, 17, align="left")
         y = top + 142
         path(axes, (284, trunk), (336, trunk), (336, y), (at - 114, y), color=INK, line=3)
-        text(axes, 364, y + 24, "copy", 15, INK, "bold")
+        text(axes, 362, y + 24, "copy", 17, INK, "bold")
     return axes
 
 
@@ -290,7 +290,7 @@ def masking():
             (372, 472, "predict the words as they were; the other 17 pieces have no target")), 1):
         box(axes, 480, (top + bottom) / 2, 940, bottom - top, fill=BAND, edge="none", corner=10)
         step(axes, 26 + (text_width(title, 17, "bold") + 32) / 2, top + 21, number, title)
-    text(axes, 934, 29, "dark: chosen", 15, MUTED, align="right")
+    text(axes, 934, 29, "dark: chosen", 17, MUTED, align="right")
     for row, words in enumerate(LONG):
         x, y = 26, 68 + 42 * row
         for word in words:
@@ -305,13 +305,13 @@ def masking():
         _learns(axes, left + 70, 250, 92, 34, was)
         arrow(axes, (left + 117, 250), (left + 170, 250), line=2.2)
         box(axes, left + 223, 250, 104, 34, BAD if read != was else INK, read, 17, line=2.4, fill=PAPER)
-        text(axes, left + 70, 282, "text", 15, MUTED)
-        text(axes, left + 223, 282, "BERT reads", 15, MUTED)
-        text(axes, left + 24, 312, why, 15, align="left")
-        text(axes, left + 24, 336, f"{of_all} % of all pieces", 15, MUTED, align="left")
+        text(axes, left + 70, 282, "text", 17, MUTED)
+        text(axes, left + 223, 282, "BERT reads", 17, MUTED)
+        text(axes, left + 24, 312, why, 17, align="left")
+        text(axes, left + 24, 336, f"{of_all} % of all pieces", 17, MUTED, align="left")
         text(axes, left + 24, 422, f"target: {was}", 17, GOOD, "bold", "left")
-    why = "Why not always [MASK]? It never comes at fine-tuning: the words that are read need good vectors, too."
-    text(axes, 26, 450, why, 15, align="left")
+    why = "Why not always [MASK]? It never comes at fine-tuning: words that are read need good vectors."
+    text(axes, 26, 450, why, 17, align="left")
     return axes
 
 

@@ -128,13 +128,11 @@ ALT = {
         f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all eight at once gives the same, "
         f"{ALL_AT_ONCE:.3f}. Only two scores are held at any time.",
     "06_blocks":
-        f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. Left, the matrix of queries, in "
-        f"rows, and keys, in columns: each query sees its own key and the {BLOCK} before it, a band. Frames show what "
-        f"is computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
-        f"block 0 do not exist: padding, drawn hatched. Right, the same three frames as a stack of "
-        f"{BLOCKED // BLOCK} × {BLOCK} × {2 * BLOCK} scores. The cells of a frame outside the band are computed and "
-        f"masked. {2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has "
-        f"{BLOCKED ** 2}. The number computed grows with n, not with n².",
+        f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. The matrix has queries in rows "
+        f"and keys in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
+        f"computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
+        "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked. "
+        f"{2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the full matrix has {BLOCKED ** 2}.",
     "06_stack":
         f"The scores of a sliding window as a stack. {BLOCKED} positions, window {BLOCK}: {BLOCKED // BLOCK} blocks "
         f"of {BLOCK} queries by {2 * BLOCK} keys. Block 0: the left half is padding, hatched; keys 0 to {BLOCK - 1}. "
@@ -155,19 +153,19 @@ ALT = {
         "one key/value head, read by all eight; 1/8 of the size. A bar below each shows the size of the cache.",
     "06_choice":
         "Which attention: a chart of three questions. 1, is SDPA, PyTorch's scaled_dot_product_attention, fast "
-        "enough? Yes: take it; it is exact and needs no n by n memory. If not: 2, can n be smaller? Yes: fewer "
-        "tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, what is too much? "
-        "Time, in generating text: fewer key heads; leave out or sum up in most layers, not in all. Time, in reading "
-        "a document: windows, and a few full layers or global tokens. Memory, in generating text: fewer key heads, or "
-        "latents; windows. Text without end: a window's cache and the first tokens, or a linear state: both forget. "
-        "Each is a model of its own, trained that way.",
+        "enough, and does the cache fit? Yes: take it; it is exact and needs no n by n memory. If not: 2, can n be "
+        "smaller? Yes: fewer tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, "
+        "what is too much? Time, when generating text: fewer KV heads; leave out or sum up in most layers, not in all. "
+        "Time, when reading a document: windows, and a few full layers or global tokens. Memory, when generating text: "
+        "fewer KV heads, or latents; windows. Unbounded streams: a window's cache and the first tokens, or a linear "
+        "state: both forget. Each is a model of its own, trained that way.",
     "06_memory":
         "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
-        "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in GPU "
-        "memory. Q, K and V are read, O is written, and the matrix is written and read twice, four arrows. Right, in "
-        "tiles: Q, K and V are read block by block, only a few tiles and m, s, o of one block are on the chip, the "
-        "output O is written; there is no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, a "
-        "tile of 128 by 128 takes 64 KiB."
+        "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in "
+        "GPU memory. Q, K and V are read, O is written, and the matrix is written and read twice, four arrows. Right, "
+        "in tiles: Q is read block by block, K and V tile by tile, once more for each block of Q, three arrows each; "
+        "only a few tiles and m, s, o of one block are on the chip, the output O is written; there is no matrix. At n "
+        "= 80,000 a matrix takes 25.6 GB for one head of one layer, a tile of 128 by 128 takes 64 KiB."
 }
 
 
@@ -516,36 +514,29 @@ def _block(axes, left, top, number, cell):
 
 
 def blocks():
-    axes, cell, left, top = card(470), 24, 66, 84
-    box(axes, 256, 235, 492, 454, fill=BAND, edge="none", corner=10)
-    box(axes, 731, 235, 438, 454, fill=BAND, edge="none", corner=10)
-    step(axes, 256, 32, 1, "a block of queries, two blocks of keys")
-    step(axes, 731, 32, 2, "stacked: no n × n matrix")
+    axes, cell, left, top = card(388), 26, 100, 48
+    box(axes, 480, 194, 944, 376, fill=BAND, edge="none", corner=10)
     begin = left + BLOCK * cell
     for j in range(BLOCKED):
-        text(axes, begin + (j + 0.5) * cell, top - 14, str(j), 14, KEY)
-        text(axes, left - 16, top + (j + 0.5) * cell, str(j), 14, QUERY)
+        text(axes, begin + (j + 0.5) * cell, top - 16, str(j), 17, KEY)
+        text(axes, left - 18, top + (j + 0.5) * cell, str(j), 17, QUERY)
     _squares(axes, begin, top, np.ones((BLOCKED, BLOCKED), dtype=bool), cell, 0.84, PAPER)
-    text(axes, left, top - 14, "key", 14, KEY, "bold", "left")
-    text(axes, 16, top - 14, "query", 14, QUERY, "bold", "left")
+    text(axes, left, top - 16, "key", 18, KEY, "bold", "left")
+    text(axes, 24, top - 16, "query", 18, QUERY, "bold", "left")
     for number in range(BLOCKED // BLOCK):
         _block(axes, left + number * BLOCK * cell, top + number * BLOCK * cell, number, cell)
-        high = 66 + number * 116
-        _block(axes, 600, high, number, cell)
-        text(axes, 588, high + 2 * cell, f"block {number}", 15, QUERY, "bold", "right")
-        keys = f"{max(0, number - 1) * BLOCK} to {(number + 1) * BLOCK - 1}"
-        text(axes, 804, high + 1.3 * cell, "keys", 15, KEY, "bold", "left")
-        text(axes, 804, high + 2.7 * cell, keys, 15, KEY, "bold", "left")
-    text(axes, 731, 434, f"(n / w, w, 2w) = ({BLOCKED // BLOCK}, {BLOCK}, {2 * BLOCK}) scores", 16, INK, "bold")
-    for x, words, shown in ((40, "in the window", "seen"), (200, "masked", "masked"), (308, "padding: masked", "")):
+    x, counts = 576, (f"{2 * BLOCKED * BLOCK} computed", f"{_needed()} needed", f"{BLOCKED ** 2} in the full matrix")
+    for row, (words, shown) in enumerate((("in the window", "seen"), ("computed, masked", "masked"),
+                                          ("padding: masked", ""))):
+        y = 84 + 36 * row
         if shown:
-            box(axes, x + 8, 398, 18, 18, GOOD, fill=SEEN if shown == "seen" else PAPER,
-                edge=GOOD if shown == "seen" else RULE, corner=3, line=1.2)
+            box(axes, x + 10, y, 22, 22, fill=SEEN if shown == "seen" else PAPER,
+                color=GOOD if shown == "seen" else RULE, corner=3, line=1.2)
         else:
-            _hatched(axes, x - 1, 389, 18, MUTED)
-        text(axes, x + 24, 398, words, 15, align="left")
-    text(axes, 256, 434, f"computed: {2 * BLOCKED * BLOCK}, needed: {_needed()}, full matrix: {BLOCKED ** 2}", 16, INK,
-         "bold")
+            _hatched(axes, x, y - 10, 20, MUTED)
+        text(axes, x + 36, y, words, 20, align="left")
+    for row, words in enumerate(counts):
+        text(axes, x, 236 + 44 * row, words, 25, (INK, GOOD, MUTED)[row], "bold", "left")
     return axes
 
 
@@ -651,13 +642,15 @@ def choice():
     axes = card(480)
     left, wide, right = 18, 344, 700
     for number, (y, question, answer, note) in enumerate((
-            (54, "Is SDPA fast enough?", "take it: exact, no n × n memory", "measured at your length, on your machine"),
+            (54, "Is SDPA fast enough,\nand does the cache fit?", "take it: exact, no n × n memory",
+             "measured at your length, on your machine"),
             (164, "Can n be smaller?", "fewer tokens: images in patches",
              "196 patches, not 150,528 numbers; then SDPA")), 1):
         middle = left + wide / 2
         box(axes, middle, y, wide, 68, fill=PAPER, line=2.4)
         disc(axes, left + 30, y, str(number), radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
-        text(axes, left + 56, y, question, 21, INK, "bold", "left")
+        for row, words in enumerate(question.split("\n")):
+            text(axes, left + 56, y + 25 * (row - question.count("\n") / 2), words, 21, INK, "bold", "left")
         arrow(axes, (left + wide + 2, y), (right - 242, y), GOOD, 3)
         text(axes, (left + wide + right - 246) / 2, y - 16, "yes", 19, GOOD, "bold")
         box(axes, right, y, 484, 80, GOOD, line=2.6)
@@ -666,11 +659,11 @@ def choice():
         end = (129, 241)[number - 1]
         arrow(axes, (middle, y + 35), (middle, end), BAD, 3)
         text(axes, middle + 14, (y + 35 + end) / 2 - 2, "no", 19, BAD, "bold", "left")
-    cards = ((("time, in", "generating text"),
-              ("fewer key heads;", "leave out or sum", "up in most layers,", "not in all")),
-             (("time, in reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
-             (("memory, in", "generating text"), ("fewer key heads,", "or latents;", "windows")),
-             (("text", "without end"),
+    cards = ((("time, when", "generating text"),
+              ("fewer KV heads;", "leave out or sum", "up in most layers,", "not in all")),
+             (("time, when reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
+             (("memory, when", "generating text"), ("fewer KV heads,", "or latents;", "windows")),
+             (("unbounded", "streams"),
               ("a window's cache", "and the first tokens,", "or a linear state:", "both forget")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
@@ -706,7 +699,9 @@ def memory():
     for x, label, color in ((292, "Q", QUERY), (334, "K", KEY), (376, "V", VALUE)):
         for shift in (0, 378):
             box(axes, x + shift, 294, 30, 120, color, label, 19, weight="bold")
-            arrow(axes, (x + shift, 230), (x + shift, 192), GOOD, 3)
+            again = shift and label != "Q"                                  # for each block of queries
+            for beside in (-11, 0, 11) if again else (0,):
+                arrow(axes, (x + shift + beside, 230), (x + shift + beside, 192), GOOD, 2 if again else 3)
     box(axes, 482, 294, 132, 132, BAD, line=3, fill=tint(BAD, 0.3))
     text(axes, 482, 284, "n × n", 21, INK, "bold")
     text(axes, 482, 310, "scores", 18)

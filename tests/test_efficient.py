@@ -156,11 +156,25 @@ def test_the_full_matrix_grows_with_the_square():
     assert peaks[1] > 15 * peaks[0]
 
 
-def test_linear_needs_little_beside_its_output():
-    """One output more while the chunks are joined; no copy of all queries, keys and values."""
-    q, k, v = inputs(8192, B=1)
-    with torch.no_grad():
-        assert peak_memory(partial(linear, q, k, v)) < 2.2 * v.nbytes
+@pytest.mark.parametrize("f", [partial(sliding_window, window=64), linear], ids=["sliding_window", "linear"])
+def test_beside_the_output_nothing_grows_with_the_length(f):
+    """No copy of queries, keys and values, and no joined parts."""
+    peaks = []
+    for n in (4096, 16_384):
+        q, k, v = inputs(n, B=1, d_v=8)
+        with torch.no_grad():
+            peaks.append(peak_memory(partial(f, q, k, v)) - v.nbytes)
+    assert peaks[0] == peaks[1] < v.nbytes / 2
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 80, 1088, 1100, 2500])
+def test_a_window_is_the_same_with_a_gradient_and_in_turn(n):
+    """Lengths that end within a block, with one, and with the 1,024 queries that go at a time."""
+    x = inputs(n, B=1)
+    in_turn = sliding_window(*x, 64)
+    with_gradient = sliding_window(*(y.requires_grad_() for y in x), 64)
+    assert with_gradient.requires_grad
+    assert_close(in_turn, with_gradient.detach())
 
 
 def test_tiles_of_no_keys_are_zeros_and_values_must_fit():

@@ -539,77 +539,58 @@ def sl_by_hand(hidden, targets, weight, candidates):
 
 # --- probe ---------------------------------------------------------------------------------------------------
 
-def ones(features):
-    return torch.cat([features, torch.ones(len(features), 1)], dim=1)
+def pinv_fit(X, Y):
+    return torch.linalg.pinv(X) @ Y
 
 
-def fitted(features, labels):
-    return torch.linalg.lstsq(features, F.one_hot(labels).float()).solution
+@wrong("probe", "The column of ones is dropped")
+def pr_no_bias_normal_equations(X, Y, X_test):
+    A = X[:, :-1]
+    return (X_test[:, :-1] @ torch.linalg.solve(A.T @ A, A.T @ Y)).argmax(dim=1)
 
 
-@wrong("probe", "The bias is missing")
-def pr_no_bias_normal_equations(features, labels, test_features):
-    W = torch.linalg.solve(features.T @ features, features.T @ F.one_hot(labels).float())
-    return (test_features @ W).argmax(dim=1)
-
-
-@wrong("probe", "return only the labels")
-def pr_max_pair(features, labels, test_features):
-    scores = ones(test_features) @ fitted(ones(features), labels)
+@wrong("probe", "return only the columns")
+def pr_max_pair(X, Y, X_test):
+    scores = X_test @ pinv_fit(X, Y)
     return scores.max(dim=1).values, scores.argmax(dim=1)
 
 
-@wrong("probe", "not the labels")
-def pr_column_numbers(features, labels, test_features):
-    ids, columns = labels.unique(return_inverse=True)
-    return (ones(test_features) @ fitted(ones(features), columns)).argmax(dim=1)
-
-
-@wrong("probe", "The ids themselves are fitted")
-def pr_regression(features, labels, test_features):
-    w = torch.linalg.pinv(ones(features)) @ labels.float()
-    return (ones(test_features) @ w).round().long()
+@wrong("probe", "The columns' numbers are fitted")
+def pr_regression(X, Y, X_test):
+    return (X_test @ pinv_fit(X, Y.argmax(dim=1).float())).round().long()
 
 
 @wrong("probe", "a large penalty on the weights")
-def pr_strong_ridge(features, labels, test_features):
-    X = ones(features)
-    inverse = torch.linalg.inv(X.T @ X + 0.1 * torch.eye(X.shape[1]))
-    return (ones(test_features) @ inverse @ X.T @ F.one_hot(labels).float()).argmax(dim=1)
+def pr_strong_ridge(X, Y, X_test):
+    return (X_test @ torch.linalg.inv(X.T @ X + 0.1 * torch.eye(X.shape[1])) @ X.T @ Y).argmax(dim=1)
+
+
+@wrong("probe", "The map is fitted the wrong way round")
+def pr_wrong_way(X, Y, X_test):
+    return (X_test @ pinv_fit(Y, X).T).argmax(dim=1)
 
 
 @right("probe")
-def pr_ridge(features, labels, test_features):
-    X, Y = ones(features), F.one_hot(labels).float()
+def pr_ridge(X, Y, X_test):
     W = torch.linalg.solve(X.T @ X + 0.01 * torch.eye(X.shape[1]), X.T @ Y)
-    return (ones(test_features) @ W).argmax(dim=1)
+    return (X_test @ W).argmax(dim=1)
 
 
 @right("probe")
-def pr_pinv_unique(features, labels, test_features):
-    ids, columns = labels.unique(return_inverse=True)
-    return ids[(ones(test_features) @ (torch.linalg.pinv(ones(features)) @ F.one_hot(columns).float())).argmax(dim=1)]
+def pr_gelsd(X, Y, X_test):
+    return (X_test @ torch.linalg.lstsq(X, Y, driver="gelsd").solution).softmax(dim=1).argmax(dim=1)
 
 
 @right("probe")
-def pr_plus_minus_one(features, labels, test_features):
-    ids = labels.unique()
-    wanted = torch.where(labels[:, None] == ids, 1.0, -1.0)
-    W = torch.linalg.lstsq(ones(features), wanted, driver="gelsd").solution
-    return ids[(ones(test_features) @ W).argmax(dim=1)]
+def pr_plus_minus_one(X, Y, X_test):
+    there = Y.sum(dim=0) > 0
+    scores = (X_test @ pinv_fit(X, 2 * Y - 1)).masked_fill(~there, -torch.inf)
+    return scores.argmax(dim=1)
 
 
 @right("probe")
-def pr_centred_right(features, labels, test_features):
-    mean, wanted = features.mean(dim=0), F.one_hot(labels).float()
-    W = torch.linalg.lstsq(features - mean, wanted - wanted.mean(dim=0)).solution
-    return ((test_features - mean) @ W + wanted.mean(dim=0)).argmax(dim=1)
-
-
-@right("probe")
-def pr_numpy(features, labels, test_features):
-    X, Y = ones(features).numpy(), np.eye(int(labels.max()) + 1)[labels.numpy()]
-    return torch.from_numpy((ones(test_features).numpy() @ np.linalg.lstsq(X, Y, rcond=None)[0]).argmax(axis=1))
+def pr_numpy(X, Y, X_test):
+    return torch.from_numpy((X_test.numpy() @ np.linalg.lstsq(X.numpy(), Y.numpy(), rcond=None)[0]).argmax(axis=1))
 
 
 # --- the solutions -------------------------------------------------------------------------------------------
@@ -633,8 +614,8 @@ def test_solutions_keep_their_formulas():
     loss = solution["sampled_loss"](torch.ones(1, 1), torch.tensor([4]), torch.tensor([[9.0], [9], [0], [9], [1]]),
                                      torch.tensor([2, 4]))
     torch.testing.assert_close(loss, torch.tensor(math.log(1 + math.exp(-1))))
-    line = torch.tensor([[1.0], [2], [4], [5]])
-    assert solution["probe"](line, torch.tensor([9, 9, 3, 3]), torch.tensor([[2.9], [3.1]])).tolist() == [9, 3]
+    X, Y = torch.tensor([[1.0, 1], [2, 1], [4, 1], [5, 1]]), torch.tensor([[0.0, 1], [0, 1], [1, 0], [1, 0]])
+    assert solution["probe"](X, Y, torch.tensor([[2.9, 1], [3.1, 1]])).tolist() == [1, 0]
 
 
 def test_the_sampled_loss_costs_the_candidates_only():
@@ -651,9 +632,9 @@ def test_the_sampled_loss_costs_the_candidates_only():
 def test_the_probes_tests_are_decided_clearly(seed):
     """Another way to fit must not be refused for a row on the border: a small penalty changes nothing."""
     for condition, make in EXERCISES["probe"].cases.items():
-        features, labels, tests = make(torch.Generator().manual_seed(seed))
-        assert torch.equal(pr_ridge(features, labels, tests), EXERCISES["probe"].solution(features, labels, tests))
-        assert len(tests) >= (1 if "M = 1" in condition else 30)
+        X, Y, X_test = make(torch.Generator().manual_seed(seed))
+        assert torch.equal(pr_ridge(X, Y, X_test), EXERCISES["probe"].solution(X, Y, X_test))
+        assert len(X_test) >= (1 if "M = 1" in condition else 30)
 
 
 @pytest.mark.parametrize(("name", "function"), [("pad_batch", pb_library), ("most_frequent_pair", mf_dict),

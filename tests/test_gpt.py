@@ -8,9 +8,9 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_utils import gpt
-from course_utils.attention import MultiHeadAttention
+from course_utils.attention import MultiHeadAttention, causal_mask
 from course_utils.data import pairs
-from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_off, today
+from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, today
 
 SMALL = {"d_model": 24, "n_heads": 6, "n_layers": 2, "d_ff": 40, "max_len": 32}
 BOTH = pytest.mark.parametrize("config", [Config(**SMALL), today(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
@@ -115,6 +115,7 @@ def test_logits_are_those_of_transformers_llama():
 def test_the_last_logits_alone_are_the_last_of_all(config):
     model, ids = made(config), some_ids()
     assert_close(model(ids, last=True).logits, model(ids).logits[:, -1:])
+    assert_close(model(ids, last=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
 
 
 def test_parts_can_be_others():
@@ -220,6 +221,19 @@ def test_all_heads_off_leave_only_the_feed_forward_network():
     layer, x = model.layers[0], torch.randn(1, 4, 24)
     with heads_off(model, [(0, head) for head in range(6)]):
         assert_close(layer(x)[0], x + layer.feed_forward(layer.norm_2(x)))
+
+
+def test_heads_at_their_mean_write_the_same_everywhere():
+    model, ids = made(today(**SMALL, n_kv_heads=2)), some_ids()
+    layer, x, before = model.layers[0], torch.randn(3, 9, 24), model(ids).logits
+    with heads_at_mean(model, [(0, head) for head in range(6)]):
+        added = layer.self_attention(x, mask=causal_mask(9))[0]
+    plain = layer.self_attention(x, mask=causal_mask(9))[0]
+    assert_close(added, plain.mean(dim=(0, 1)).expand_as(plain))           # W_o is linear, and has no bias
+    with suppress(KeyboardInterrupt), heads_at_mean(model, [(0, 1), (0, 2), (1, 5)]):
+        assert not torch.allclose(model(ids).logits, before, atol=1e-3)
+        raise KeyboardInterrupt
+    assert torch.equal(model(ids).logits, before)
 
 
 # --- tasks for prompts ----------------------------------------------------------------------------------------------

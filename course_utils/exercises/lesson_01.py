@@ -454,64 +454,54 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
 
 # --- probe ---------------------------------------------------------------------------------------------------
 
-def probe(features, labels, test_features):
-    """``(N, d)``, ids ``(N,)``, ``(M, d)`` to labels ``(M,)``: a linear map with a bias, fitted by least squares."""
-    X, X_test = (F.pad(x, (0, 1), value=1.0) for x in (features, test_features))       # (N, d + 1)
-    # gelsd also fits features that are alike, or always 0
-    weights = torch.linalg.lstsq(X, F.one_hot(labels).float(), driver="gelsd").solution
+def probe(X, Y, X_test):
+    """``(N, d + 1)``, one-hot ``(N, n_words)``, ``(M, d + 1)`` to columns ``(M,)``: a linear map, by least squares."""
+    weights = torch.linalg.lstsq(X, Y).solution                             # (d + 1, n_words)
     return (X_test @ weights).argmax(dim=1)
 
 
-def _probe_inputs(rng, ids=lambda n: torch.arange(n), scale=1.0):
+def _probe_inputs(rng, columns=4, scale=1.0):
     """Clouds around n points that only a map with a bias can part; test rows that are decided clearly."""
     n = 4
     centres = 2.5 * torch.eye(n)[:, 1:] + 3 * torch.rand(n - 1, generator=rng) + 1     # (n, n - 1), off the origin
     mix = torch.linalg.qr(randn(rng, n - 1, n - 1)).Q * torch.tensor([0.5, 1, 2])
     labels = torch.tensor([0, 1, 2, 3, 0, 1, 0, 1, 0, 0] * 7)[torch.randperm(70, generator=rng)]
     test_labels = torch.randint(0, n, (80,), generator=rng)
-    features, tests = ((centres[of] + 0.5 * randn(rng, len(of), n - 1)) @ mix for of in (labels, test_labels))
-    X, X_test = (F.pad(x, (0, 1), value=1.0) for x in (features, tests))
-    best = (X_test @ torch.linalg.lstsq(X, F.one_hot(labels).float()).solution).topk(2).values
-    return scale * features, ids(n)[labels], scale * tests[best[:, 0] - best[:, 1] > 0.08][:40]
+    X, X_test = (F.pad(scale * (centres[of] + 0.5 * randn(rng, len(of), n - 1)) @ mix, (0, 1), value=1.0)
+                 for of in (labels, test_labels))
+    Y = F.one_hot(torch.randperm(columns, generator=rng)[:n][labels], columns).float()
+    best = (X_test @ torch.linalg.lstsq(X, Y).solution).topk(2).values
+    return X, Y, X_test[best[:, 0] - best[:, 1] > 0.08][:40]
 
 
-ONES, FIT = "F.pad(x, (0, 1), value=1.0)", 'torch.linalg.lstsq(X, F.one_hot(labels).float(), driver="gelsd").solution'
-PREDICTED = "(X_test @ weights).argmax(dim=1)"
+FIT, PREDICTED = "torch.linalg.lstsq(X, Y).solution", "(X_test @ weights).argmax(dim=1)"
 
-PROBE = Exercise(probe, {"labels": "M"}, {
+PROBE = Exercise(probe, {"columns": "M"}, {
     "on ordinary inputs": _probe_inputs,
-    "when the labels are words' ids, with gaps": lambda rng: _probe_inputs(
-        rng, lambda n: torch.randperm(26, generator=rng)[:n] + EOS + 1),
-    "when the features are small (in the tenths)": lambda rng: _probe_inputs(rng, scale=0.1),
+    "when some columns of Y are empty (words that never stand there)": lambda rng: _probe_inputs(rng, columns=26),
+    "when the vectors are small (in the tenths)": lambda rng: _probe_inputs(rng, scale=0.1),
     "with one test row (M = 1)": lambda rng: tuple(x[:1] if i == 2 else x for i, x in enumerate(_probe_inputs(rng))),
 }, (
-    ("The bias is missing: without a column of ones every score is 0 at the origin, wherever the features lie. "
-     "Add the column to both features and test_features.", ONES, "x"),
-    ("The features are centred, and the bias is left out. Then the one-hot labels have to be centred, too: some ids "
-     "are more frequent than others. A column of ones is easier.", ONES, "x - features.mean(0)"),
-    ("The map is fitted to the test features, with labels of other rows. Fit it to features and labels; test_features "
-     "are only looked at.", "lstsq(X, F.one_hot(labels)", "lstsq(X_test, F.one_hot(labels)[:len(X_test)]"),
+    ("The map is fitted the wrong way round, from the words to the vectors. lstsq(A, B) finds the W for which A W is "
+     "nearest to B: A are the vectors, B the one-hot rows.", FIT, "torch.linalg.lstsq(Y, X).solution.T"),
+    ("The column of ones is dropped, and with it the bias: every score is then 0 at the origin, wherever the vectors "
+     "lie.", "(X, Y)", "(X[:, :-1], Y)", "X_test @", "X_test[:, :-1] @"),
+    ("The map is fitted to the test rows, with the words of other rows. Fit it to X and Y; X_test is only looked at.",
+     "lstsq(X, Y)", "lstsq(X_test, Y[:len(X_test)])"),
     *(("These are scores. The prediction is the column of the largest: argmax(dim=1).", ".argmax(dim=1)", result)
       for result in ("", ".max(dim=1).values", ".argmin(dim=1)")),
-    ("The largest score is taken in each column: for each id, the row that fits it best. Go along each row: "
+    ("The largest score is taken in each column: for each word, the row that fits it best. Go along each row: "
      "argmax(dim=1).", "dim=1", "dim=0"),
-    ("The labels were sorted, so they no longer belong to their rows.", "hot(labels)", "hot(labels.sort().values)"),
-    ("The predictions are those of the training rows. Apply the map to test_features.", "(X_test @", "(X @"),
-    *(("The ids themselves are fitted, as if word 7 lay between word 6 and word 8. Ids are names: fit one-hot rows.",
-       FIT, "torch.linalg.lstsq(X, labels.float()[:, None]).solution",
+    ("The predictions are those of the training rows. Apply the map to X_test.", "(X_test @", "(X @"),
+    *(("The columns' numbers are fitted, as if word 7 lay between word 6 and word 8. They are names: fit the one-hot "
+       "rows Y.", FIT, "torch.linalg.lstsq(X, Y.argmax(dim=1).float()[:, None]).solution",
        PREDICTED, f"(X_test @ weights)[:, 0]{to}") for to in ("", ".round()", ".long()", ".round().long()")),
-    *(("The two sets are centred by different means. The map was fitted with the training mean: subtract that from "
-       "both, or from neither.", ONES, f"F.pad(x - {mean}, (0, 1), value=1.0)")
-      for mean in ("(x is features) * x.mean(0)", "x.mean(0)")),
     *(("This is no least-squares fit, but correlations X^T Y, the nearest mean, or a fit with a large penalty on the "
        "weights: torch.linalg.lstsq.", *edit) for edit in (
-        (FIT, "X.T @ F.one_hot(labels).float()"),
-        (PREDICTED, "labels.unique()[torch.cdist(test_features, torch.stack([features[labels == i].mean(0) "
-                    "for i in labels.unique()])).argmin(1)]"),
-        *((FIT, f"torch.linalg.solve(X.T @ X + {penalty} * torch.eye(X.size(1)), X.T @ F.one_hot(labels).float())")
+        (FIT, "X.T @ Y"),
+        (PREDICTED, "torch.cdist(X_test, Y.T @ X / Y.sum(0)[:, None]).nan_to_num(1e9).argmin(dim=1)"),
+        *((FIT, f"torch.linalg.solve(X.T @ X + {penalty} * torch.eye(X.size(1)), X.T @ Y)")
           for penalty in (0.1, 1.0)))),
-    ("These are the columns' numbers, not the labels. If the columns stand for labels.unique(), look up which: "
-     "unique[columns].", "hot(labels)", "hot(labels.unique(return_inverse=True)[1])"),
 ))
 
 

@@ -53,9 +53,10 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
 }, (
     ("The scale is missing: divide the scores by sqrt(d_k), the width of a query.", SCALE, ""),
     *(("The scale is not the root of a query's width. Divide by sqrt(d_k), with d_k = q.size(-1): not by d_k, nor by a "
-       "root of the width of x, of that of the values, or of the number of positions.", SCALE, scale)
+       "fixed number such as 8, nor by a root of the width of x, of that of the values, or of the number of positions.",
+       SCALE, scale)
       for scale in (" / q.size(-1)", *(f" / math.sqrt({n})" for n in ("x.size(-1)", "v.size(-1)", "len(x)")),
-                    " * math.sqrt(q.size(-1))")),
+                    " * math.sqrt(q.size(-1))", " / 8")),
     (SCALED_LATE, f"{SCALE}).softmax(dim=-1)", f").softmax(dim=-1){SCALE}"),
     (SCALED_LATE, SCALE, "", "weights @ v", f"weights{SCALE} @ v"),
     (WRONG_AXIS, "dim=-1", "dim=0"),
@@ -201,7 +202,7 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
 
 def split_heads(x, n_heads):
     """x ``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``; head h gets the h-th part of the width."""
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)           # (B, n_heads, T, d_k)
+    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)   # (B, n_heads, T, d_k)
 
 
 def _head_inputs(rng, one_head=False, one_word=False):

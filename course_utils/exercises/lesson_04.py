@@ -230,14 +230,14 @@ def keeps_promises(layer, x, memory, src_mask):
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
     before = layer(x, memory, src_mask)
-    def moved(x, memory):                                               # (T_q,)
+    def moved(x, memory):                           # (T_q,)
         return (layer(x, memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def changed(states, i):                                             # another word at i
+    def changed(states, i):                         # another word at i
         states = states.clone()
         states[i] = -states[i]
         return states
     ahead = torch.cat([moved(changed(x, t), memory)[:t] for t in range(len(x))])
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])     # (T_k, T_q)
+    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
     return not ahead.any(), bool(read[src_mask].all()), not read[~src_mask].any()
 
 

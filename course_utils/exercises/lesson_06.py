@@ -372,20 +372,26 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     "with window = 1": _window_inputs(window=1),
     "where scores are low (around -256)": _far_below_zero,
 }, (
-    *each(f"There is no mask: a query sees two whole blocks, also what comes after it. {BY_DISTANCE}",
-          (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores"), (NEAR, f"({NEAR} | {SOME})")),
+    *each(f"There is no mask, or it goes by whole blocks: a query sees two blocks, also what comes after it, or "
+          f"all of the block before. {BY_DISTANCE}",
+          (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores"), (NEAR, f"({NEAR} | {SOME})"),
+          (NEAR, f"({NEAR} | ({SOME} & (torch.arange(2 * window) < window)))")),
+    *each("Every query sees its own block only. The mask counts all positions, near(q.size(-2), window): with "
+          "n = blocks.size(-2), one block, it hides what is before *every* block. Keys and values are those of "
+          "two_blocks.", (NEAR, "near(blocks.size(-2), window)"), (*_of_each(OWN), NEAR, f"{NEAR}[..., window:]")),
+    ("The queries are in blocks, and the keys are not: the axes do not line up. The keys of each block, and of the one "
+     "before it: two_blocks(k, window).mT.", f"{K_BLOCKS}.mT", "k.mT"),
     *each("A block is `window` neighbours; its queries look back into the block before. So it gets the keys *and* "
           "the values of both, the one before first: two_blocks(k, window) and two_blocks(v, window).",
-          (*_of_each(OWN), NEAR, f"{NEAR}[..., window:]"), _of_each(OWN)[:2], _of_each(OWN)[2:],
-          (V_BLOCKS, f"{V_BLOCKS}.roll(window, -2)"), _of_each("two_blocks(x, window).roll(window, -2)"),
+          _of_each(OWN)[:2], _of_each(OWN)[2:], (V_BLOCKS, f"{V_BLOCKS}.roll(window, -2)"),
+          _of_each("two_blocks(x, window).roll(window, -2)"),
           (*_of_each(AFTER), NEAR, BAND),
           ("    blocks =", "    q, k, v = (x.unflatten(-2, (window, -1)).transpose(-2, -3).flatten(-3, -2) "
                            "for x in (q, k, v))\n    blocks =")),
-    (f"The mask goes by blocks: a query sees its own block so far and the *whole* block before it. {BY_DISTANCE}",
-     NEAR, f"({NEAR} | ({SOME} & (torch.arange(2 * window) < window)))"),
-    *each(f"The future is seen: keys that come after the query. Their distance is negative. {BY_DISTANCE}",
+    *each("Keys outside the window are seen: after the query, where the distance is negative, or all keys before it. "
+          f"{BY_DISTANCE}",
           (NEAR, f"({NEAR} | (torch.arange(2 * window) - window > torch.arange(window).unsqueeze(1)))"),
-          _whole("tril(window).triu(-window)")),
+          _whole("tril(window).triu(-window)"), _whole("tril()")),
     *each("Off by one at an edge of the window: the farthest key is missing or one too many, or the query's own key "
           f"is missing. {BY_DISTANCE}", (NEAR, f"({NEAR} & ~torch.eye(window, 2 * window).bool())"),
           (NEAR, f"({NEAR} | {SOME} & torch.eye(window, 2 * window + 1).bool()[:, 1:])"),
@@ -400,7 +406,6 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
     *each(SUM_TO_ONE, ("dim=-1", "dim=-2"), ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
           ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")),
-    ("The window is not used: every query sees all keys up to its own.", *_whole("tril()")),
     (SAVES_NOTHING, *_whole("tril().triu(-window)")),
 ), timed=_long(2, 2048, 64, 128), promise=_makes_at_most(lambda q, k, v, window: q.size(-2) ** 2),
    given=_long(1, 1024, 4, 8), why=SAVES_NOTHING)

@@ -10,7 +10,7 @@ from .inputs import randn, sizes
 
 def rms_norm(x, gain, eps):
     """Every token's d numbers, x ``(B, T, d)``, divided by the root of their mean square (Zhang and Sennrich 2019)."""
-    mean_square = x.pow(2).mean(dim=-1, keepdim=True)                   # (B, T, 1)
+    mean_square = x.pow(2).mean(dim=-1, keepdim=True)    # (B, T, 1)
     return gain * x / (mean_square + eps).sqrt()
 
 
@@ -138,8 +138,8 @@ def induction_scores(weights, T):
 
     The mean weight from a token's second time to the token after its first time.
     """
-    again = torch.arange(T, 2 * T - 1)                                  # second times; the last has no next
-    looked = weights[..., again, again - T + 1]                         # (B, n_layers, n_heads, T - 1)
+    again = torch.arange(T, 2 * T - 1)             # the last has no next
+    looked = weights[..., again, again - T + 1]    # (B, n_layers, n_heads, T - 1)
     return looked.mean(dim=(0, -1))
 
 

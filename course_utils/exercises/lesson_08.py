@@ -157,8 +157,8 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
 
 def move_gaze(weights, source, target):
     """Weights ``(B, T)``, boolean source and target ``(B, T)``: what lay on the source lies evenly on the target."""
-    taken = (weights * source).sum(dim=-1, keepdim=True)                # (B, 1)
-    even = target / target.sum(dim=-1, keepdim=True)                    # (B, T), rows sum to 1
+    taken = (weights * source).sum(dim=-1, keepdim=True)    # (B, 1)
+    even = target / target.sum(dim=-1, keepdim=True)        # (B, T)
     return weights * ~source + taken * even
 
 

@@ -55,12 +55,13 @@ def tasks(notebook: NotebookNode) -> list[Task]:
 def _task(cells: Sequence[NotebookNode], number: int) -> Task:
     first = next(k for k in range(number, -1, -1) if _is_text(cells[k]) and HEADING.search(cells[k].source))
     end = number + 1
-    while end < len(cells) and _is_text(cells[end]) and not HEADING.search(cells[end].source):
+    while end < len(cells) and _is_text(cells[end]) and (
+            "solution" in tags(cells[end]) or not HEADING.search(cells[end].source)):  # the heading of its slide
         end += 1
     solved = end < len(cells) and "solution" in tags(cells[end])
     asked = cells[first:end if solved else number + 1]
-    return Task(tuple(cell for cell in asked if slide_type(cell) != "notes"), cells[number],
-                cells[end] if solved else None)
+    shown = tuple(cell for cell in asked if slide_type(cell) != "notes" and "solution" not in tags(cell))
+    return Task(shown, cells[number], cells[end] if solved else None)
 
 
 def _is_text(cell: NotebookNode) -> bool:

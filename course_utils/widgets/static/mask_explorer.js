@@ -22,7 +22,7 @@ const PATTERNS = {
   "sliding window": {
     window: "window",
     sees: (q, k, n, w) => Math.abs(q - k) <= w,
-    says: (n, w) => `A query sees ${several(w, "key")} on either side.`,
+    says: (n, w, s, where) => `A query sees itself and ${several(w, "key")} ${where}.`,
   },
   strided: {
     looksBack: true,
@@ -42,13 +42,13 @@ const PATTERNS = {
     window: "window",
     stride: "gap",
     sees: (q, k, n, w, s) => Math.abs(q - k) <= w * s && (q - k) % s === 0,
-    says: (n, w, s) => `A query sees ${several(w, "key")} on either side, ${s} apart.`,
+    says: (n, w, s, where) => `A query sees itself and ${several(w, "key")} ${where}, ${s} apart.`,
   },
   "global tokens": {
     window: "window",
     stride: "global tokens",
     sees: (q, k, n, w, s) => Math.abs(q - k) <= w || q < s || k < s,
-    says: (n, w, s) => `A query sees ${several(w, "key")} on either side. Global, the first ${several(s, "position")}: sees all, seen by all.`,
+    says: (n, w, s, where) => `A query sees itself and ${several(w, "key")} ${where}. Global, the first ${several(s, "position")}: sees all, seen by all.`,
   },
   "block recurrence": {
     looksBack: true,
@@ -193,7 +193,8 @@ class MaskExplorer extends CourseWidget {
     this.sliders.stride.show(stride, length, called.stride);
     this.box.checked = causal;
     this.hides.classList.toggle("is-unused", Boolean(looksBack));
-    this.says.textContent = says(length, window, stride) + (causal && !looksBack ? " Later keys are hidden." : "");
+    const where = causal ? "before it" : "on either side";
+    this.says.textContent = says(length, window, stride, where) + (causal && !looksBack ? " Later keys are hidden." : "");
 
     const gap = this.pitch > 10 ? 1 : 0.5;
     const side = (this.pitch - gap).toFixed(2);
