@@ -345,7 +345,7 @@ def gradient_paths():
     word, vector = 36, 392
     encoder, decoder = [92 + 49 * i for i in range(6)], [452 + 54 * i for i in range(6)]
     rows = (("One vector, read once", "", "29 steps", "$S + T + 2$", BAD),
-            ("One vector, read at every step", "section 1", "16 steps", "$S + 3$", INK),
+            ("One vector, read at every step", "", "16 steps", "$S + 3$", INK),
             ("Attention", "Bahdanau et al. 2015", "3 steps", "at any length", GOOD))
     for row, (name, source, steps, rule, color) in enumerate(rows):
         top = 10 + 126 * row
