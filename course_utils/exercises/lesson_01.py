@@ -487,8 +487,8 @@ PROBE = Exercise(probe, {"columns": "M"}, {
 }, (
     ("The map is fitted the wrong way round, from the words to the vectors. lstsq(A, B) finds the W for which A W is "
      "nearest to B: A are the vectors, B the one-hot rows.", FIT, "torch.linalg.lstsq(Y, X).solution.T"),
-    *(("The weights do not fit to X_test: they must have one row per column of X_test. lstsq(A, B) finds the W for which "
-       "A W is nearest to B: A are the vectors, B the one-hot rows. Its solution is (d + 1, n_words), not to be "
+    *(("The weights do not fit to X_test: they must have one row per column of X_test. lstsq(A, B) finds the W for "
+       "which A W is nearest to B: A are the vectors, B the one-hot rows. Its solution is (d + 1, n_words), not to be "
        "transposed.", *edit)
       for edit in ((FIT, "torch.linalg.lstsq(Y, X).solution"), ("@ weights", "@ weights.T"))),
     ("The column of ones is dropped, and with it the bias: every score is then 0 at the origin, wherever the vectors "
