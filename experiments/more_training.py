@@ -5,16 +5,15 @@ long as the lesson (2,000 steps) and ten times as long, 256 numbers for 20,000 s
 learning rate, which suited 256 numbers. It writes ``more_training.json`` after every training (35 minutes in all): BLEU
 by length. For 128 numbers, untrained and trained, also how often linear classifiers read each word of sentences of 15
 and of 35 words from the vector, each word's share in the gradient of the vector, and the fraction of a gradient that
-passes 34 steps; trained, also BLEU by length of sentences *seen in training*, how often the decoder writes the
-translation of each word of the probe's sentences, and two translations. ``--only 0 1`` repeats the first two trainings
-and keeps the stored rest; each row has the version that measured it.
+passes 34 steps; trained, also BLEU by length of sentences *seen in training*, how often the decoder writes the French
+words aligned with each word of the probe's sentences, and two translations. ``--only 0 1`` repeats the first two
+trainings and keeps the stored rest; each row has the version that measured it.
 """
 
 import argparse
 import time
 import warnings
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 
 import torch
@@ -28,7 +27,7 @@ from course_utils.claims.stored import store, stored, version
 from course_utils.data.grammar import Pair, corpus, train_test
 from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
-from course_utils.metrics import bleu, by_group, length_groups
+from course_utils.metrics import aligned_words_found, bleu, by_group, length_groups
 from course_utils.seq2seq import Seq2Seq
 
 RUNS = ((128, 2000, 8e-3), (128, 20_000, 8e-3), (256, 20_000, 4e-3), (512, 3000, 4e-3))     # width, steps, rate
@@ -57,20 +56,6 @@ def bleu_of_seen(lesson: Lesson, model: Seq2Seq) -> dict[str, float]:
     hypotheses = translate(model, [pair.source for pair in seen], *lesson.vocabs)
     by_length = by_group(bleu, length_groups(seen), hypotheses, references)
     return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
-
-
-def written(pairs: list[Pair], hypotheses: list[list[str]]) -> list[float]:
-    """Percent of the pairs in which all words aligned with source word i are found in the translation, in the
-    reference's order; by i, without the full stop. Source words without a translation of their own do not count."""
-    right, aligned = ([0] * (len(pairs[0].source) - 1) for _ in range(2))
-    for pair, said in zip(pairs, hypotheses, strict=True):
-        blocks = SequenceMatcher(None, pair.target, said, autojunk=False).get_matching_blocks()
-        found = {j for block in blocks for j in range(block.a, block.a + block.size)}
-        for i in range(len(right)):
-            targets = {j for j, source in pair.links if source == i}
-            aligned[i] += bool(targets)
-            right[i] += bool(targets) and targets <= found
-    return [round(100 * n / of, 1) for n, of in zip(right, aligned, strict=True)]
 
 
 def least_squares(features: Tensor, labels: Tensor, test_features: Tensor) -> Tensor:
@@ -175,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if width == PROBED:
             said = translate(model, [pair.source for pair in probed[N_FIT:]], *lesson.vocabs)
             run |= {"bleu, training sentences": bleu_of_seen(lesson, model),
-                    "written, 15 words": written(probed[N_FIT:], said)}
+                    "written, 15 words": [round(share, 1) for share in aligned_words_found(probed[N_FIT:], said)]}
             run |= inside(model, short, long) | {"translations": translations(lesson, model)}
         results["runs"][row:row + 1] = [run]
         store(options.out, "python experiments/more_training.py", [lesson.seed], results)
