@@ -7,6 +7,7 @@ import math
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import SequenceMatcher
 
 from sacrebleu.metrics import BLEU
 
@@ -97,6 +98,25 @@ def phenomenon_groups(pairs: Sequence) -> dict[str, list[int]]:
     """Indices of the grammar's pairs by what they contain; a pair is in every group that fits."""
     names = sorted({name for pair in pairs for name in pair.phenomena})
     return {name: [i for i, pair in enumerate(pairs) if name in pair.phenomena] for name in names}
+
+
+def aligned_words_found(pairs: Sequence, translations: Sequence[Sequence[str]]) -> list[float]:
+    """By source position: percent of the target words aligned with it that are found, in the reference's order.
+
+    Args:
+        pairs: the grammar's pairs, with their ``links``; all sources have one length, and the last word is left out,
+            the full stop.
+        translations: one for each pair.
+    """
+    n = len(pairs[0].source)
+    right, aligned = [0] * n, [0] * n
+    for pair, words in zip(pairs, translations, strict=True):
+        blocks = SequenceMatcher(None, pair.target, words, autojunk=False).get_matching_blocks()
+        found = {j for block in blocks for j in range(block.a, block.a + block.size)}
+        for j, i in pair.links:
+            aligned[i] += 1
+            right[i] += j in found
+    return [100 * hits / of if of else float("nan") for hits, of in zip(right, aligned, strict=True)][:-1]
 
 
 def by_group(metric: Callable[..., float], groups: dict[str, list[int]], *columns: Sequence) -> dict[str, float]:

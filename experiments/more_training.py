@@ -4,8 +4,10 @@
 long as the lesson (2,000 steps) and ten times as long, 256 numbers for 20,000 steps and 512 for 3,000 at the lower
 learning rate, which suited 256 numbers. It writes ``more_training.json`` after every training (35 minutes in all): BLEU
 by length. For 128 numbers, untrained and trained, also how often linear classifiers read each word of sentences of 15
-and of 35 words from the vector, each word's share in the gradient of the vector, the fraction of a gradient that passes
-34 steps, and two translations.
+and of 35 words from the vector, each word's share in the gradient of the vector, and the fraction of a gradient that
+passes 34 steps; trained, also BLEU by length of sentences *seen in training*, how often the decoder writes the French
+words aligned with each word of the probe's sentences, and two translations. ``--only 0 1`` repeats the first two
+trainings and keeps the stored rest; each row has the version that measured it.
 """
 
 import argparse
@@ -21,23 +23,39 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from course_utils.claims.stored import store
-from course_utils.data.grammar import corpus, train_test
+from course_utils.claims.stored import store, stored, version
+from course_utils.data.grammar import Pair, corpus, train_test
 from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
+from course_utils.metrics import aligned_words_found, bleu, by_group, length_groups
 from course_utils.seq2seq import Seq2Seq
 
 RUNS = ((128, 2000, 8e-3), (128, 20_000, 8e-3), (256, 20_000, 4e-3), (512, 3000, 4e-3))     # width, steps, rate
 PROBED = 128                                            # width
 N_FIT, N_CHOOSE = 2400, 480                             # sentences for the probes, of these to choose the penalty
 WEAKNESS = (0.1, 1.0, 10.0)                             # of the penalty on the weights: scikit-learn's C
+N_SEEN = 60                                             # training sentences of each length, as many as test sentences
 
 
-def sentences(lesson: Lesson, words: int) -> Tensor:
-    """3,000 sentences of one length, new to the model (of 15 words: the lesson's): ids ``(3000, words + 1)``."""
+def sentences(lesson: Lesson, words: int) -> list[Pair]:
+    """3,000 pairs whose sources have one length, new to the model (of 15 words: the lesson's)."""
     train, test = train_test(20_000, 420, seed=lesson.seed)
-    pairs = corpus(3000, 1000 + lesson.seed, min_len=words, max_len=words, exclude=[*train, *test])
+    return corpus(3000, 1000 + lesson.seed, min_len=words, max_len=words, exclude=[*train, *test])
+
+
+def ids_of(lesson: Lesson, pairs: list[Pair]) -> Tensor:
+    """Sources of one length as ids ``(N, words + 1)``."""
     return torch.stack([source for source, _ in encode_pairs(pairs, *lesson.vocabs)])
+
+
+def bleu_of_seen(lesson: Lesson, model: Seq2Seq) -> dict[str, float]:
+    """BLEU by length of the first training sentences of each length, and of all of these."""
+    train, _ = train_test(20_000, 420, seed=lesson.seed)
+    seen = [train[i] for chosen in length_groups(train).values() for i in chosen[:N_SEEN]]
+    references = [pair.target for pair in seen]
+    hypotheses = translate(model, [pair.source for pair in seen], *lesson.vocabs)
+    by_length = by_group(bleu, length_groups(seen), hypotheses, references)
+    return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
 
 
 def least_squares(features: Tensor, labels: Tensor, test_features: Tensor) -> Tensor:
@@ -121,21 +139,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train, test, probe, and store after every model."""
     parser = argparse.ArgumentParser(description="Lesson 01 after more training; writes more_training.json.")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    parser.add_argument("--only", type=int, nargs="+", default=range(len(RUNS)), help="trainings to repeat, from 0")
     options = parser.parse_args(arguments)
+    kept = {} if len(options.only) == len(RUNS) else stored(options.out.stem, options.out.parent).results
     lesson = Lesson(0)
-    short, long = (sentences(lesson, words) for words in (15, 35))
+    probed = sentences(lesson, 15)
+    short, long = (ids_of(lesson, pairs) for pairs in (probed, sentences(lesson, 35)))
     torch.manual_seed(lesson.seed)
     fresh = Seq2Seq(*map(len, lesson.vocabs), attention=None, bidirectional=False, d_model=PROBED)
     results = {f"most frequent word, {len(ids[0]) - 1} words": read_correctly(fresh, ids, most_frequent)
-               for ids in (short, long)} | {"untrained": inside(fresh, short, long), "runs": []}
-    for width, steps, rate in RUNS:
+               for ids in (short, long)} | {"untrained": inside(fresh, short, long), "runs": kept.get("runs", [])}
+    for row, (width, steps, rate) in enumerate(RUNS):
+        if row not in options.only:
+            continue
         started = time.process_time()
         model = lesson.trained(width, steps, rate)
-        run = {"width": width, "steps": steps, "rate": rate, "cpu_seconds": round(time.process_time() - started),
+        run = {"width": width, "steps": steps, "rate": rate, "version": version(),
+               "cpu_seconds": round(time.process_time() - started),
                "validation_loss": round(lesson.validation_loss(model), 4), "bleu": lesson.bleu_by_length(model)}
         if width == PROBED:
+            said = translate(model, [pair.source for pair in probed[N_FIT:]], *lesson.vocabs)
+            run |= {"bleu, training sentences": bleu_of_seen(lesson, model),
+                    "written, 15 words": [round(share, 1) for share in aligned_words_found(probed[N_FIT:], said)]}
             run |= inside(model, short, long) | {"translations": translations(lesson, model)}
-        results["runs"].append(run)
+        results["runs"][row:row + 1] = [run]
         store(options.out, "python experiments/more_training.py", [lesson.seed], results)
 
 

@@ -570,6 +570,17 @@ def pr_wrong_way(X, Y, X_test):
     return (X_test @ pinv_fit(Y, X).T).argmax(dim=1)
 
 
+@wrong("probe", "lstsq(A, B) finds the W")
+def pr_wrong_way_untransposed(X, Y, X_test):
+    return torch.argmax(torch.matmul(X_test, torch.linalg.lstsq(Y, X).solution), dim=-1)
+
+
+@wrong("probe", "not to be transposed")
+def pr_transposed(X, Y, X_test):
+    W = torch.linalg.lstsq(X, Y).solution
+    return (X_test @ W.T).argmax(dim=-1)
+
+
 @right("probe")
 def pr_ridge(X, Y, X_test):
     W = torch.linalg.solve(X.T @ X + 0.01 * torch.eye(X.shape[1]), X.T @ Y)

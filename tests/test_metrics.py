@@ -8,6 +8,7 @@ import torch
 
 from course_utils.attention import AttentionRecord
 from course_utils.metrics import (
+    aligned_words_found,
     alignment_error_rate,
     bleu,
     by_group,
@@ -166,6 +167,16 @@ def test_groups_of_source_lengths():
 def test_groups_of_phenomena_overlap():
     pairs = [Sentence((), (), frozenset(p)) for p in (["passive", "of"], [], ["of"])]
     assert phenomenon_groups(pairs) == {"of": [0, 2], "passive": [0]}
+
+
+def test_words_found_by_source_position():
+    """`not` has two target words; found is what stands in the translation in the reference's order."""
+    pair = namedtuple("Pair", "source target links")("not old old .".split(), "ne vieux pas .".split(),
+                                                      ((0, 0), (1, 1), (2, 0), (3, 3)))
+    found = [aligned_words_found([pair], [said.split()]) for said in ("ne vieux pas .", "vieux", "ne pas .")]
+    assert [values[:2] for values in found] == [[100, 100], [0, 100], [100, 0]]
+    assert all(len(values) == 3 and math.isnan(values[2]) for values in found)
+    assert aligned_words_found([pair, pair], [("ne", "vieux"), ("ne",)])[:2] == [50, 50]
 
 
 def test_a_metric_for_each_group():

@@ -461,13 +461,16 @@ def probe(X, Y, X_test):
 
 
 def _probe_inputs(rng, columns=4, scale=1.0):
-    """Clouds around n points that only a map with a bias can part; test rows that are decided clearly."""
+    """Clouds around n points that only a map with a bias can part; test rows that are decided clearly.
+
+    They lie in n dimensions, so that X has n + 1 columns and Y n: weights the wrong way round do not fit by chance.
+    """
     n = 4
-    centres = 2.5 * torch.eye(n)[:, 1:] + 3 * torch.rand(n - 1, generator=rng) + 1     # (n, n - 1), off the origin
-    mix = torch.linalg.qr(randn(rng, n - 1, n - 1)).Q * torch.tensor([0.5, 1, 2])
+    centres = 2.5 * F.pad(torch.eye(n)[:, 1:], (0, 1)) + 3 * torch.rand(n, generator=rng) + 1  # off the origin
+    mix = torch.linalg.qr(randn(rng, n, n)).Q * torch.tensor([0.5, 1, 2, 1])
     labels = torch.tensor([0, 1, 2, 3, 0, 1, 0, 1, 0, 0] * 7)[torch.randperm(70, generator=rng)]
     test_labels = torch.randint(0, n, (80,), generator=rng)
-    X, X_test = (F.pad(scale * (centres[of] + 0.5 * randn(rng, len(of), n - 1)) @ mix, (0, 1), value=1.0)
+    X, X_test = (F.pad(scale * (centres[of] + 0.5 * randn(rng, len(of), n)) @ mix, (0, 1), value=1.0)
                  for of in (labels, test_labels))
     Y = F.one_hot(torch.randperm(columns, generator=rng)[:n][labels], columns).float()
     best = (X_test @ torch.linalg.lstsq(X, Y).solution).topk(2).values
@@ -484,6 +487,10 @@ PROBE = Exercise(probe, {"columns": "M"}, {
 }, (
     ("The map is fitted the wrong way round, from the words to the vectors. lstsq(A, B) finds the W for which A W is "
      "nearest to B: A are the vectors, B the one-hot rows.", FIT, "torch.linalg.lstsq(Y, X).solution.T"),
+    *(("The weights do not fit to X_test: they must have one row per column of X_test. lstsq(A, B) finds the W for "
+       "which A W is nearest to B: A are the vectors, B the one-hot rows. Its solution is (d + 1, n_words), not to be "
+       "transposed.", *edit)
+      for edit in ((FIT, "torch.linalg.lstsq(Y, X).solution"), ("@ weights", "@ weights.T"))),
     ("The column of ones is dropped, and with it the bias: every score is then 0 at the origin, wherever the vectors "
      "lie.", "(X, Y)", "(X[:, :-1], Y)", "X_test @", "X_test[:, :-1] @"),
     ("The map is fitted to the test rows, with the words of other rows. Fit it to X and Y; X_test is only looked at.",
