@@ -62,9 +62,9 @@ ALT = {
         "An encoder layer with the LayerNorm in two places. Both have a thick residual path from bottom to top; "
         "self-attention and feed-forward read from it to the side, and their results are added to it. Left, post-LN, "
         "as in the paper of 2017: after each sum a LayerNorm stands on the path itself, so the path leads through "
-        "every LayerNorm; x becomes LayerNorm(x + F(x)). Right, pre-LN, used since 2018, in tensor2tensor and GPT-2, "
+        "every LayerNorm. Right, pre-LN, used since 2018, in tensor2tensor and GPT-2, "
         "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and "
-        "the path is straight and free; x becomes x + F(LayerNorm(x)). After the last layer follows one more "
+        "the path is straight and free. After the last layer follows one more "
         "LayerNorm.",
     "04_layer_norm":
         "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
@@ -181,18 +181,17 @@ def _paper_order(axes, left, stream):
 def encoder_layer():
     axes = card(450)
     top, bottom, rows = 80, 390, ((368, 302, "self-attention"), (222, 156, "feed-forward"))
-    for left, name, note, verdict, color, formula in (
+    for left, name, note, verdict, color, order in (
             (10, "post-LN", "the paper, 2017", "✗  the path leads through every LayerNorm", BAD,
-             r"$x \leftarrow \mathrm{LayerNorm}(x + F(x))$"),
+             "norm after each sum"),
             (485, "pre-LN", "tensor2tensor 2018, GPT-2; this course", "✓  a straight path from bottom to top", GOOD,
-             r"$x \leftarrow x + F(\mathrm{LayerNorm}(x))$")):
+             "norm in front of each sublayer")):
         pre, stream, beside = name == "pre-LN", left + 96, left + 318
         box(axes, left + 232.5, 225, 465, 430, fill=BAND, edge="none", corner=10)
         text(axes, left + 18, 32, name, 18, INK, "bold", "left")
         text(axes, left + 32 + text_width(name, 18, "bold"), 32, note, 15, MUTED, align="left")
         text(axes, left + 18, 58, verdict, 15, color, "bold", "left")
-        text(axes, left + 186, 418, formula, 22)
-        text(axes, left + 450, 418, "F: a dark box", 15, MUTED, align="right")
+        text(axes, left + 232, 420, order, 18)
         text(axes, stream - 14, bottom - 6, "$x$", 22, align="right")
         arrow(axes, (stream, bottom), (stream, top), GOOD, 4)
         for low, high, label in rows:

@@ -185,6 +185,15 @@ def test_a_stub_that_is_called_is_named():
         "scaled_dot_attention calls helper, which is not written yet. Write that first."))
 
 
+def test_a_stub_in_the_middle_of_code_asks_for_its_raise_line():
+    def context_vector(scores, values):
+        raise NotImplementedError("your turn: write here, delete this line")
+        return scores.softmax(-1) @ values
+
+    assert judge("context_vector", context_vector) == ("unwritten", (
+        "context_vector: not written yet. (If you did write it: is the `raise` line still there?)"))
+
+
 WRONG_FOR = [
     ("masked_softmax", lambda scores, mask: mask.softmax(-1), "raised NotImplementedError.*not implemented for 'Bool'"),
     ("context_vector", torch.ones(3), r"is a Tensor, not a function.*def context_vector\(scores, values\)"),

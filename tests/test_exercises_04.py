@@ -455,6 +455,24 @@ def kp_nan_in_the_padding(layer, x, memory, src_mask):
     return causal, reads_memory, not layer(x, changed, src_mask).isnan().any().item()
 
 
+@wrong("keeps_promises", "`moved` already says which outputs changed; take `.all()` of it")
+def kp_some_output_of_each_word(layer, x, memory, src_mask):
+    causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    out = layer(x, memory, src_mask)
+    moves = torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
+                         for j in range(len(memory))])
+    return causal, bool(moves[src_mask].any(dim=-1).all()), ignores
+
+
+@wrong("keeps_promises", "`.all()` of nothing is True")
+def kp_all_of_the_padding(layer, x, memory, src_mask):
+    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    out = layer(x, memory, src_mask)
+    moves = torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
+                         for j in range(len(memory))])
+    return causal, reads_memory, not bool(moves[~src_mask].all())
+
+
 @wrong("keeps_promises", "wrong when the layer is right, and there is no padding")
 def kp_stacks_the_padding(layer, x, memory, src_mask):
     torch.stack([memory[j] for j in (~src_mask).nonzero().flatten()])

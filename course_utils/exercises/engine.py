@@ -336,7 +336,8 @@ def unwritten(exercise: Exercise, result) -> str:
             return f"{exercise.name} calls {called}, which is not written yet. Write that first{ours}."
     elif result is not None and result is not ...:
         return ""
-    return f"{exercise.name}: not written yet. (If you did write it: does it end with `return`?)"
+    ask = "is the `raise` line still there" if "delete this line" in str(result) else "does it end with `return`"
+    return f"{exercise.name}: not written yet. (If you did write it: {ask}?)"
 
 
 def check_signature(exercise: Exercise, function) -> None:

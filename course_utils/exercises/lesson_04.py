@@ -354,8 +354,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
           "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
           (READ, "bool(read[:src_mask.sum()].all())")),
-    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read the memory: .any(dim=-1) "
-          "tells which outputs have changed, .all() whether all have.",
+    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
+          "`moved` already says which outputs changed; take `.all()` of it.",
           (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
     *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
           "of them: src_mask.nonzero() has their places.", (READ, "bool(read[src_mask].any(0).all())"),
@@ -366,8 +366,10 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "padding: times a weight of 0 it is NaN. Write a number.)",
           (IGNORED, "bool(read[~src_mask].any())"),
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    *each("Not all padding was put to the test. Change every memory[j] where src_mask is False.",
-          (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()")),
+    *each("Not all padding was put to the test. Change every memory[j] where src_mask is False; one output that moves "
+          "is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of nothing is True.)",
+          (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()"),
+          (IGNORED, "not read[~src_mask].all()")),
     *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
           ("> 1e-4", "> 0"), (".abs()", "")),
