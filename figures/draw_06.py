@@ -157,8 +157,8 @@ ALT = {
         "smaller? Yes: fewer tokens, as images in patches: 196 patches, not 150,528 numbers; then SDPA. If not: 3, "
         "what is too much? Time, when generating text: fewer KV heads; leave out or sum up in most layers, not in all. "
         "Time, when reading a document: windows, and a few full layers or global tokens. Memory, when generating text: "
-        "fewer KV heads, or latents; windows. Unbounded streams: a window's cache and the first tokens, or a linear "
-        "state: both forget. Each is a model of its own, trained that way.",
+        "fewer bytes per number; fewer KV heads, or latents; windows. Unbounded streams: a window's cache and the "
+        "first tokens, or a linear state: both forget. All but fewer bytes are models of their own, trained that way.",
     "06_memory":
         "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
         "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in "
@@ -662,14 +662,15 @@ def choice():
     cards = ((("time, when", "generating text"),
               ("fewer KV heads;", "leave out or sum", "up in most layers,", "not in all")),
              (("time, when reading", "a document"), ("windows, and", "a few full layers", "or global tokens")),
-             (("memory, when", "generating text"), ("fewer KV heads,", "or latents;", "windows")),
+             (("memory, when", "generating text"),
+              ("fewer bytes", "per number; fewer", "KV heads or latents;", "windows")),
              (("unbounded", "streams"),
               ("a window's cache", "and the first tokens,", "or a linear state:", "both forget")))
     bar = 246
     box(axes, 480, 356, 944, 228, fill=BAND, edge="none", corner=10)
     disc(axes, left + 30, bar + 22, "3", radius=15, size=18, fill=INK, text_color=PAPER, weight="bold")
     text(axes, left + 56, bar + 22, "What is too much?", 21, INK, "bold", "left")
-    text(axes, 942, bar + 22, "each is a model of its own: trained that way", 17, MUTED, align="right")
+    text(axes, 942, bar + 22, "all but fewer bytes: a model of its own, trained that way", 17, MUTED, align="right")
     for number, (what, answers) in enumerate(cards):
         x = 129 + 234 * number
         for row, words in enumerate(what):
