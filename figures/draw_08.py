@@ -47,7 +47,8 @@ ALT = {
     "08_doors":
         "Two moves of the attention. In the sentence it stands on the word superb. Next door are the words on both "
         "sides, was and the. Far away are the same places in the next clause. In the scene it stands on a three. Next "
-        "door are the empty regions around the three. Far away is paper from which the CNN sees no ink.",
+        "door are the empty regions around the three; the CNN's vector for one of them sees 18 by 18 pixels, the whole "
+        "three among them. Far away are blank regions with no ink in what they see.",
     "08_course":
         "The course in eight lines. " + " ".join(f"{number}: {line}" for number, line in LINES),
 }
@@ -197,9 +198,12 @@ def doors():
                 if digit[i][j]:
                     box(axes, left + side / 4 * (corner_x + j + 0.5), top + side / 4 * (corner_y + i + 0.5), side / 4,
                         side / 4, fill=INK, edge=INK, line=0.4, corner=0.1)
-    for y, mark, name, words in ((180, "its own", "its own place", "here most of the attention was"),
-                                 (262, "next", "next door", "the words beside; empty regions around"),
-                                 (344, "far", "far away", "another clause; paper far from all ink")):
+    seen = left + side / 4 * 10, top + side / 4 * 10, side / 4 * 18, side / 4 * 18
+    box(axes, *seen, fill="none", edge=VALUE, line=3.5, corner=2)
+    for y, mark, name, words in ((166, "its own", "its own place", "here most of the attention was"),
+                                 (240, "next", "next door", "the words beside; empty regions around"),
+                                 (314, "seen", "what one of these regions sees", "18 × 18 pixels"),
+                                 (388, "far", "far away", "another clause; blank, far from all ink")):
         _marked(axes, 390, y, 44, 44, mark)
         text(axes, 426, y - 13, name, 22, INK, "bold", "left")
         text(axes, 426, y + 17, words, 20, INK, align="left")
@@ -212,6 +216,8 @@ def _marked(axes, x, y, width, height, mark):
         box(axes, x, y, width, height, KEY, corner=4)
     elif mark == "next":
         box(axes, x, y, width, height, fill=tint(INK, 0.3), edge=INK, corner=4)
+    elif mark == "seen":
+        box(axes, x, y, width, height, fill="none", edge=VALUE, line=3.5, corner=2)
     elif mark == "far":
         box(axes, x, y, width, height, fill=PAPER, edge=MUTED, dashed=True, corner=4)
 

@@ -61,6 +61,12 @@ def pt_grid(images, size):
     return images.unfold(1, size, size).unfold(2, size, size).flatten(3)
 
 
+@wrong("patches", "size is taken for the number of patches")
+def pt_count(images, size):
+    B, H, W = images.shape
+    return images.view(B, size, H // size, size, W // size).transpose(2, 3).reshape(B, -1, size ** 2)
+
+
 @right("patches")
 def pt_unfold(images, size):
     return images.unfold(1, size, size).unfold(2, size, size).flatten(3).flatten(1, 2)
@@ -113,6 +119,11 @@ def ad_sign(weights, moved, answer, new_answer, allowed):
     return (moved - weights).abs().sum(-1) / 2 + 100 * F.relu((new_answer - answer).abs().sum(-1) / 2 - allowed)
 
 
+@wrong("adversary", "The sign is wrong")
+def ad_both_signs(weights, moved, answer, new_answer, allowed):
+    return (moved - weights).abs().sum(-1) / 2 - 100 * F.relu((new_answer - answer).abs().sum(-1) / 2 - allowed)
+
+
 @wrong("adversary", "becomes a reward")
 def ad_no_limit(weights, moved, answer, new_answer, allowed):
     def far(a, b):
@@ -154,6 +165,48 @@ def mg_all(weights, source, target):
 def mg_each(weights, source, target):
     taken = (weights * source).sum(-1, keepdim=True)
     return weights.masked_fill(source, 0) + taken * target
+
+
+@wrong("move_gaze", "Each row of the batch has its own source and target")
+def mg_first_masks(weights, source, target):
+    taken = (weights * source[0]).sum(-1, keepdim=True)
+    return weights * ~source[0] + taken * target[0] / target[0].sum()
+
+
+@wrong("move_gaze", "Each row of the batch has its own source and target")
+def mg_first_count(weights, source, target):
+    return weights * ~source + (weights * source).sum(-1, keepdim=True) * target / target[0].sum()
+
+
+@wrong("move_gaze", "Each row of the batch has its own source and target")
+def mg_batch_sum(weights, source, target):
+    return weights * ~source + weights[source].sum() * target / target.sum(-1, keepdim=True)
+
+
+@wrong("move_gaze", "Source and target may overlap")
+def mg_overlap_stays(weights, source, target):
+    shared = source & target
+    if shared.any() and not torch.equal(source, target):
+        return weights
+    return weights * ~source + (weights * source).sum(-1, keepdim=True) * target / target.sum(-1, keepdim=True)
+
+
+@wrong("move_gaze", "Source and target may overlap")
+def mg_any_overlap_stays(weights, source, target):
+    moved = weights.masked_fill(source, 0) + (weights * source).sum(-1, True) * target / target.sum(-1, True)
+    return torch.where((source & target).any(-1, keepdim=True), weights, moved)
+
+
+@wrong("move_gaze", "Source and target may overlap")
+def mg_cleared_last(weights, source, target):
+    taken = (weights * source).sum(-1, keepdim=True)
+    return (weights + taken * target / target.sum(-1, keepdim=True)).masked_fill(source, 0)
+
+
+@wrong("move_gaze", "The row is divided by its sum")
+def mg_renormalized(weights, source, target):
+    moved = weights * ~source + (weights * source).sum(-1, keepdim=True) * target
+    return moved / moved.sum(-1, keepdim=True)
 
 
 @right("move_gaze")
@@ -341,6 +394,8 @@ def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
     ("reinforce", "without a baseline", ("- baseline", "- (baseline or -0.5)")),
     ("move_gaze", "when source and target are the same",
      ("weights * ~source + taken * even", "(weights + taken * even) * ~source")),
+    ("move_gaze", "when source and target share a region",
+     ("taken * even", "taken * torch.where((source == target).all(), even, even * ~source)")),
     ("adversary", "when the answer may change freely", (" - allowed", " - min(allowed, 0.5)")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):

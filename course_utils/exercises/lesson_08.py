@@ -2,7 +2,7 @@
 
 import torch
 
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import randn, sizes
 
 # --- regions -------------------------------------------------------------------------------------------------
@@ -63,9 +63,10 @@ PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
      "transpose(2, 3).reshape(B, -1, size * size).transpose(1, 2)"),
     ("H and W are swapped in the first reshape.", "H // size, size, W // size, size",
      "W // size, size, H // size, size"),
-    ("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
-     "H // size, size, W // size, size", "size, H // size, size, W // size", "size * size",
-     "H // size * (W // size)"),
+    *each("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
+          ("H // size, size, W // size, size", "size, H // size, size, W // size", "size * size",
+           "H // size * (W // size)"),
+          ("H // size, size, W // size, size", "size, H // size, size, W // size")),
 ))
 
 
@@ -129,7 +130,8 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
     "on ordinary inputs": _attack,
     "when the answer may change freely (allowed = 1)": lambda rng: _attack(rng, 1.0),
 }, (
-    ("The sign is wrong: a loss is made small, and here the distance is to grow.", "-distance", "distance"),
+    *each("The sign is wrong: a loss is made small, and here the distance is to grow.", ("-distance", "distance"),
+          ("-distance + 100", "distance - 100")),
     ("The answer is not held: without the second term the attention may go anywhere.",
      " + 100 * (change - allowed).clamp(min=0)", ""),
     ("The penalty becomes a reward below the limit: only what exceeds `allowed` counts, clamp(min=0).",
@@ -162,17 +164,22 @@ def move_gaze(weights, source, target):
     return weights * ~source + taken * even
 
 
-def _gaze(same=False):
+def _gaze(shared="none"):
+    """Masks that differ from row to row, in place and in number; source and target share a region, all, or none."""
     def make(rng):
         B, n = sizes(rng, 2)
-        digit = (torch.arange(5 * n) // n).clamp(max=3).roll(1).expand(B, -1)      # of each region: 0 to 3
-        return randn(rng, B, 5 * n).softmax(-1), digit == 0, digit == (0 if same else 3)        # n and 2n regions
+        rank = torch.rand(B, 5 * n, generator=rng).argsort(dim=1).argsort(dim=1)
+        row = torch.arange(B).unsqueeze(1)
+        first, last = 2 + row % 3, 5 + row % 3 + row % 2            # 2 to 4 regions in the source, 3 or 4 in the target
+        source, target = rank < first + (shared == "one"), (rank >= first) & (rank < last)
+        return randn(rng, B, 5 * n).softmax(-1), source, source if shared == "all" else target
     return make
 
 
 MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
     "on ordinary inputs": _gaze(),
-    "when source and target are the same": _gaze(same=True),
+    "when source and target are the same": _gaze("all"),
+    "when source and target share a region": _gaze("one"),
 }, (
     ("What lay on the source is still there, so the rows sum to more than 1. Take it away: weights * ~source.",
      "weights * ~source", "weights"),
@@ -181,9 +188,31 @@ MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
      " / target.sum(dim=-1, keepdim=True)", ""),
     ("What was taken is divided by the number of regions in the source. Divide it by that of the target.",
      "target / target.sum", "target / source.sum"),
-    ("All attention is on the target. Only what lay on the source moves; the rest stays where it is.",
-     "weights * ~source + taken * even", "even"),
-    ("The target gets a whole 1. It gets what lay on the source, no more.", "taken * even", "even"),
+    *each("Each row of the batch has its own source and target: sum over the last axis, dim=-1, and use the masks of "
+          "all rows.",
+          ("weights * source", "weights * source[:1]", "target / target.sum", "target[:1] / target[:1].sum", "~source",
+           "~source[:1]"),
+          ("target.sum(dim=-1, keepdim=True)", "target[0].sum()"),
+          ("target.sum(dim=-1, keepdim=True)", "target.sum()"),
+          ("(weights * source).sum(dim=-1, keepdim=True)", "(weights * source).sum()")),
+    *each("Source and target may overlap. What lay on a shared region is taken like the rest; then the region gets its "
+          "part of what was taken.",
+          ("weights * ~source + taken * even",
+           "torch.where((source & target).any(dim=-1, keepdim=True), weights, weights * ~source + taken * even)"),
+          ("weights * ~source + taken * even",
+           "torch.where((source & target).any(dim=-1, keepdim=True) & (source != target).any(dim=-1, keepdim=True), "
+           "weights, weights * ~source + taken * even)"),
+          ("weights * ~source + taken * even", "(weights + taken * even) * ~source"),
+          ("weights * ~source", "weights * ~(source & ~target)")),
+    *each("The row is divided by its sum, which changes what was to stay. Divide the target by its sum instead.",
+          ("weights * ~source + taken * even",
+           "(weights * ~source + target) / (weights * ~source + target).sum(dim=-1, keepdim=True)"),
+          (" / target.sum(dim=-1, keepdim=True)", "", "weights * ~source + taken * even",
+           "(weights * ~source + taken * even) / (weights * ~source + taken * even).sum(dim=-1, keepdim=True)"),
+          ("weights * ~source + taken * even",
+           "weights * ~source / (weights * ~source).sum(dim=-1, keepdim=True)")),
+    *each("The target gets too much. Only what lay on the source moves; the rest stays where it is.",
+          ("weights * ~source + taken * even", "even"), ("taken * even", "even")),
     ("Source and target are swapped.", "weights * source", "weights * target", "target / target.sum",
      "source / source.sum", "~source", "~target"),
     ("The target's own attention is lost: add to what it had.", "weights * ~source", "weights * ~(source | target)"),
