@@ -138,7 +138,7 @@ def induction_scores(weights, T):
 
     The mean weight from a token's second time to the token after its first time.
     """
-    again = torch.arange(T, 2 * T - 1)             # the last has no next
+    again = torch.arange(T, 2 * T - 1)             # the last one's next is in the repetition
     looked = weights[..., again, again - T + 1]    # (B, n_layers, n_heads, T - 1)
     return looked.mean(dim=(0, -1))
 
