@@ -16,7 +16,7 @@ import torch
 from course_utils import setup
 from course_utils.claims.stored import store
 from course_utils.data import Vocab, token_batches
-from course_utils.data.grammar import corpus, train_test
+from course_utils.data.grammar import Pair, corpus, train_test
 from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
 from course_utils.metrics import bleu, by_group, length_groups
@@ -33,10 +33,10 @@ class Lesson:
 
     def __init__(self, seed: int):
         self.seed = setup(seed)
-        train, self.test = train_test(20_000, 420, seed=seed)
-        validation = corpus(420, 1_000_000 + seed, lengths="uniform", exclude=train + self.test)
-        self.vocabs = [Vocab([getattr(pair, side) for pair in train]) for side in ("source", "target")]
-        self.train_ids, self.validation_ids = (encode_pairs(pairs, *self.vocabs) for pairs in (train, validation))
+        self.train, self.test = train_test(20_000, 420, seed=seed)
+        validation = corpus(420, 1_000_000 + seed, lengths="uniform", exclude=self.train + self.test)
+        self.vocabs = [Vocab([getattr(pair, side) for pair in self.train]) for side in ("source", "target")]
+        self.train_ids, self.validation_ids = (encode_pairs(pairs, *self.vocabs) for pairs in (self.train, validation))
 
     def trained(self, width: int, steps: int, lr: float) -> Seq2Seq:
         """One encoder-decoder without attention, as the lesson makes it but for its width."""
@@ -52,11 +52,12 @@ class Lesson:
             losses = [sequence_loss(model, batch) for batch in token_batches(self.validation_ids, tokens=2000, seed=0)]
         return float(sum(loss * n for loss, n in losses) / sum(n for _, n in losses))
 
-    def bleu_by_length(self, model: Seq2Seq) -> dict[str, float]:
-        """BLEU of the test sentences by the number of source words, and of all."""
-        references = [pair.target for pair in self.test]
-        hypotheses = translate(model, [pair.source for pair in self.test], *self.vocabs)
-        by_length = by_group(bleu, length_groups(self.test), hypotheses, references)
+    def bleu_by_length(self, model: Seq2Seq, pairs: Sequence[Pair] | None = None) -> dict[str, float]:
+        """BLEU by the number of source words, and of all; by default of the test sentences."""
+        pairs = self.test if pairs is None else pairs
+        references = [pair.target for pair in pairs]
+        hypotheses = translate(model, [pair.source for pair in pairs], *self.vocabs)
+        by_length = by_group(bleu, length_groups(pairs), hypotheses, references)
         return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
 
 

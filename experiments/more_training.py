@@ -24,10 +24,10 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from course_utils.claims.stored import store, stored, version
-from course_utils.data.grammar import Pair, corpus, train_test
+from course_utils.data.grammar import Pair, corpus
 from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
-from course_utils.metrics import aligned_words_found, bleu, by_group, length_groups
+from course_utils.metrics import aligned_words_found, length_groups
 from course_utils.seq2seq import Seq2Seq
 
 RUNS = ((128, 2000, 8e-3), (128, 20_000, 8e-3), (256, 20_000, 4e-3), (512, 3000, 4e-3))     # width, steps, rate
@@ -39,8 +39,7 @@ N_SEEN = 60                                             # training sentences of 
 
 def sentences(lesson: Lesson, words: int) -> list[Pair]:
     """3,000 pairs whose sources have one length, new to the model (of 15 words: the lesson's)."""
-    train, test = train_test(20_000, 420, seed=lesson.seed)
-    return corpus(3000, 1000 + lesson.seed, min_len=words, max_len=words, exclude=[*train, *test])
+    return corpus(3000, 1000 + lesson.seed, min_len=words, max_len=words, exclude=lesson.train + lesson.test)
 
 
 def ids_of(lesson: Lesson, pairs: list[Pair]) -> Tensor:
@@ -50,12 +49,8 @@ def ids_of(lesson: Lesson, pairs: list[Pair]) -> Tensor:
 
 def bleu_of_seen(lesson: Lesson, model: Seq2Seq) -> dict[str, float]:
     """BLEU by length of the first training sentences of each length, and of all of these."""
-    train, _ = train_test(20_000, 420, seed=lesson.seed)
-    seen = [train[i] for chosen in length_groups(train).values() for i in chosen[:N_SEEN]]
-    references = [pair.target for pair in seen]
-    hypotheses = translate(model, [pair.source for pair in seen], *lesson.vocabs)
-    by_length = by_group(bleu, length_groups(seen), hypotheses, references)
-    return {name: round(score, 1) for name, score in (by_length | {"all": bleu(hypotheses, references)}).items()}
+    groups = length_groups(lesson.train).values()
+    return lesson.bleu_by_length(model, [lesson.train[i] for chosen in groups for i in chosen[:N_SEEN]])
 
 
 def least_squares(features: Tensor, labels: Tensor, test_features: Tensor) -> Tensor:

@@ -455,22 +455,23 @@ def kp_nan_in_the_padding(layer, x, memory, src_mask):
     return causal, reads_memory, not layer(x, changed, src_mask).isnan().any().item()
 
 
+def moves(layer, x, memory, src_mask):
+    """Which outputs each word of the memory moves: ``(T_k, T_q)``."""
+    out = layer(x, memory, src_mask)
+    return torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
+                        for j in range(len(memory))])
+
+
 @wrong("keeps_promises", "`moved` already says which outputs changed; take `.all()` of it")
 def kp_some_output_of_each_word(layer, x, memory, src_mask):
     causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    out = layer(x, memory, src_mask)
-    moves = torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
-                         for j in range(len(memory))])
-    return causal, bool(moves[src_mask].any(dim=-1).all()), ignores
+    return causal, bool(moves(layer, x, memory, src_mask)[src_mask].any(dim=-1).all()), ignores
 
 
 @wrong("keeps_promises", "`.all()` of nothing is True")
 def kp_all_of_the_padding(layer, x, memory, src_mask):
     causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    out = layer(x, memory, src_mask)
-    moves = torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
-                         for j in range(len(memory))])
-    return causal, reads_memory, not bool(moves[~src_mask].all())
+    return causal, reads_memory, not bool(moves(layer, x, memory, src_mask)[~src_mask].all())
 
 
 @wrong("keeps_promises", "wrong when the layer is right, and there is no padding")
