@@ -332,7 +332,7 @@ def tasks():
         box(axes, middle, top + 115, 465, 230, fill=BAND, edge="none", corner=10)
         text(axes, left + 14, top + 20, name, 17, INK, "bold", "left")
         text(axes, left + 451, top + 20, shape, 15, MUTED, align="right")
-        _learns(axes, middle, top + 173, 437, 32, "the same trunk")
+        _learns(axes, middle, top + 173, 437, 32, "its own trunk")
         used = {0: (0,), 1: (0,), 2: (5, 6, 7), 3: range(1, 6)}[number]
         for t, (x, piece) in enumerate(zip(xs, pieces, strict=True)):
             text(axes, x, top + 213, piece, 15, INK, "bold" if t in used else "normal")

@@ -583,7 +583,7 @@ def sm_by_hand(states, s, gamma):
 
 # --- fine_tuning_step ----------------------------------------------------------------------------------------
 
-@wrong("fine_tuning_step", "Why: Under no_grad no gradient reaches the trunk")
+@wrong("fine_tuning_step", "Why: cross_entropy takes logits")       # what the shown first loss says
 def fs_the_lessons_three_bugs(classifier, optimizer, texts, labels):
     with torch.no_grad():
         x = classifier.trunk(*texts).x

@@ -229,6 +229,8 @@ OVERWRITTEN = ("The random ids are written over the [MASK], or a part of them. C
                "not become [MASK]; of those it is one half.")
 DRAWN_ONCE = ("One draw serves all places, or a whole text, or a column of all texts. Draw for each place: its size is "
               "ids.shape.")
+FEWER = ("Targets come from what stands in inputs. All chosen places are asked: the 20 % without [MASK], and the 10 % "
+         "that stay as they were, too.")
 LOT = "lot = torch.rand(ids.shape, generator=generator)"
 
 MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
@@ -241,8 +243,7 @@ MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
     ("Each place is asked, since the targets are all ids. Where nothing is asked, it is -100: the loss skips it.",
      "torch.where(asked, ids, -100)", "ids.clone()"),
     ("The targets are the new ids. The model has to say what stood there *before*.", "(asked, ids,", "(asked, inputs,"),
-    ("Only the places with [MASK] are asked. All chosen places are, the 20 % without [MASK], too.",
-     "(asked, ids,", "(inputs == mask_id, ids,"),
+    *((FEWER, "(asked, ids,", f"({chosen}, ids,") for chosen in ("inputs == mask_id", "inputs != ids")),
     ("Pieces are replaced that are not asked. 80, 10 and 10 % are shares of the asked places; the others stay.",
      "asked & (lot < 0.8)", "can_mask & (lot < 0.8)", "asked & (lot >= 0.9)", "can_mask & (lot >= 0.9)"),
     (OVERWRITTEN, "(lot >= 0.9)", "(torch.rand(ids.shape, generator=generator) < 0.1)"),
@@ -564,8 +565,8 @@ FINE_TUNING_STEP = Trained(fine_tuning_step, {"loss": ""}, {
     "on ordinary inputs": _three_batches(),
     "with one text": _three_batches(1),
 }, (
-    *((NO_GRAD, *FROZEN, *edits) for edits in ((), PROBABILITIES, KEPT, (*PROBABILITIES, *KEPT))),
-    *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT)),
+    *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT, FROZEN, (*FROZEN, *KEPT))),     # shows in the first loss
+    *((NO_GRAD, *FROZEN, *edits) for edits in ((), KEPT)),
     (ADDED_UP, *KEPT),
     (NOTHING_MOVES, BACKWARD, f"{BACKWARD}    optimizer.zero_grad()\n"),
     (NOTHING_MOVES, BACKWARD, ""),
