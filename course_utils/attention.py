@@ -7,6 +7,7 @@ more keys than queries (a cache), the queries are the last positions.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -48,8 +49,10 @@ class AttentionRecord(NamedTuple):
 
 
 def at_least(least: int, **sizes: int) -> None:
-    """A ``ValueError`` that names the first size below ``least``."""
+    """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
     for name, size in sizes.items():
+        if not isinstance(size, Integral):
+            raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
         if size < least:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
 
@@ -287,6 +290,18 @@ class MultiHeadAttention(nn.Module):
         self._check_width(keys=keys, values=values)
         return self.split(self.W_k(keys)), self.split(self.W_v(values))
 
+    def project_query(self, query: Tensor) -> Tensor:
+        """``q (B, n_heads, T_q, d_k)``."""
+        self._check_width(query=query)
+        return self.split(self.W_q(query))
+
+    def output(self, mixed: Tensor) -> Tensor:
+        """``(B, T_q, d_model)`` from what the heads have read, ``(B, n_heads, T_q, d_k)``.
+
+        With another kernel: ``heads.output(kernel(heads.project_query(x), *heads.project_keys(x)))``.
+        """
+        return self.W_o(self.join(mixed))
+
     def _check_width(self, **given: Tensor) -> None:
         for name, x in given.items():
             if x.size(-1) != self.d_model:
@@ -316,8 +331,7 @@ class MultiHeadAttention(nn.Module):
     def attend(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
                bias: Tensor | None = None, need_weights: bool = True):
         """`forward` on keys and values that `project_keys` has made before."""
-        self._check_width(query=query)
-        q = self.split(self.W_q(query))
+        q = self.project_query(query)
         if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
         if self.rotary:
@@ -330,12 +344,12 @@ class MultiHeadAttention(nn.Module):
             k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
             scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
             weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
-            return self.W_o(self.join(self.dropout(weights) @ v)), weights
+            return self.output(self.dropout(weights) @ v), weights
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
         attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, enable_gqa=self.group > 1)
-        return self.W_o(self.join(attended)), None
+        return self.output(attended), None
 
 
 # --- positions -----------------------------------------------------------------------------------------------

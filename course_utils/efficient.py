@@ -334,7 +334,7 @@ def relative_shift(x: Tensor) -> Tensor:
 class RelativeAttention(nn.Module):
     """Causal attention that knows distances, not places (Dai et al. 2019, section 3.3).
 
-    ``heads`` are a `MultiHeadAttention`, of which the projections, `split` and `join` are used.
+    ``heads`` are a `MultiHeadAttention`, of which the projections are used.
     """
 
     def __init__(self, d_model: int, n_heads: int):
@@ -349,7 +349,7 @@ class RelativeAttention(nn.Module):
         k, v = heads.project_keys(torch.cat([memory, x], dim=1))            # (B, n_heads, K, d_k), K = M + T
         K = k.size(2)
         r = heads.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))       # distances K - 1, …, 0
-        q, k, r = precise(heads.split(heads.W_q(x)), k, r)                  # q (B, n_heads, T, d_k)
+        q, k, r = precise(heads.project_query(x), k, r)                     # q (B, n_heads, T, d_k)
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
-        return heads.W_o(heads.join(weights.to(v.dtype) @ v))
+        return heads.output(weights.to(v.dtype) @ v)

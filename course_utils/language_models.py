@@ -13,26 +13,22 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention, at_least
 from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
-from .transformer import Config, FeedForward
+from .transformer import Config, FeedForward, Layer
 
 
-class _Layer(nn.Module):
+class _Layer(Layer):
     """An attention and a feed-forward network, each with a residual around it."""
 
     def __init__(self, attention: nn.Module, config: Config):
-        super().__init__()
+        super().__init__(config)
         self.attention, self.feed_forward = attention, FeedForward(config)
         self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
-        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        if self.pre_norm:
-            read = self.norm_1(x)
-            x = x + self.dropout(self.attention(read, *memory))
-            return x + self.dropout(self.feed_forward(self.norm_2(x))), read
-        read, x = x, self.norm_1(x + self.dropout(self.attention(x, *memory)))
-        return self.norm_2(x + self.dropout(self.feed_forward(x))), read
+        read = self.before(self.norm_1, x)
+        x = self.add(self.norm_1, x, self.attention(read, *memory))
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), read
 
 
 class _LanguageModel(nn.Module):
@@ -96,7 +92,7 @@ class _Heads(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(B, n, d_model)`` to the same shape."""
         heads = self.heads
-        return heads.W_o(heads.join(self.function(heads.split(heads.W_q(x)), *heads.project_keys(x))))
+        return heads.output(self.function(heads.project_query(x), *heads.project_keys(x)))
 
 
 class CausalLM(_LanguageModel):

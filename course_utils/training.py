@@ -113,12 +113,15 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
-        ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, the model has nothing to
-            train, there are no batches, or several processes cannot share them. The weights are as they were.
+        ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, ``clip`` not above 0,
+            the model has nothing to train, there are no batches, or several processes cannot share them. The weights
+            are as they were.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     steps = _whole(steps)
     _trainable(model, lr)
+    if not clip > 0:
+        raise ValueError(f"clip={clip}; expected a length above 0, such as 1.0, or math.inf to clip nothing.")
     home = next(model.parameters()).device
     accelerator, trained, optimizer, batches = _prepare(model, batches, lr)
     history, started = History(), time.perf_counter()

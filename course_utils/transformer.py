@@ -8,7 +8,6 @@ the cross-attention's, and all of them by `Transformer.attentions`.
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import NamedTuple
 
 import torch
@@ -42,9 +41,6 @@ class Config:
 
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
-        for name, size in sizes.items():
-            if not isinstance(size, Integral):
-                raise TypeError(f"{name} is {size!r}; expected a whole number.")
         at_least(1, **sizes)
         if not 0 <= self.dropout <= 1:
             raise ValueError(f"dropout is {self.dropout}; expected a share from 0 to 1.")
@@ -62,25 +58,38 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(d_model, d_ff), config.activation(), nn.Linear(d_ff, d_model))
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual around it and a LayerNorm (section 3.1)."""
+class Layer(nn.Module):
+    """Where a layer's norms stand: before each sublayer, or after each sum; written once for all layers."""
 
     def __init__(self, config: Config):
         super().__init__()
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
+
+    def before(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """What a sublayer reads of ``x (B, T, d_model)``."""
+        return norm(x) if self.pre_norm else x
+
+    def add(self, norm: nn.Module, x: Tensor, new: Tensor) -> Tensor:
+        """The residual connection: ``x`` with what the sublayer has made of it, ``new``."""
+        x = x + self.dropout(new)
+        return x if self.pre_norm else norm(x)
+
+
+class EncoderLayer(Layer):
+    """Self-attention, then a feed-forward network, each with a residual around it and a LayerNorm (section 3.1)."""
+
+    def __init__(self, config: Config):
+        super().__init__(config)
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
-        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        if self.pre_norm:
-            attended, weights = self.self_attention(self.norm_1(x), mask=mask, need_weights=need_weights)
-            x = x + self.dropout(attended)
-            return x + self.dropout(self.feed_forward(self.norm_2(x))), weights
-        attended, weights = self.self_attention(x, mask=mask, need_weights=need_weights)
-        x = self.norm_1(x + self.dropout(attended))
-        return self.norm_2(x + self.dropout(self.feed_forward(x))), weights
+        read = self.before(self.norm_1, x)
+        attended, weights = self.self_attention(read, mask=mask, need_weights=need_weights)
+        x = self.add(self.norm_1, x, attended)
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), weights
 
 
 class Cache(NamedTuple):
@@ -96,16 +105,15 @@ class Cache(NamedTuple):
         return Cache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Layer):
     """Self-attention over what is written, cross-attention to the memory, a feed-forward network."""
 
     def __init__(self, config: Config):
-        super().__init__()
+        super().__init__(config)
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
-        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
 
     def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_self: bool = False,
                 need_cross: bool = False):
@@ -121,19 +129,13 @@ class DecoderLayer(nn.Module):
         Returns:
             ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
         """
-        if self.pre_norm:
-            attended, self_weights, past = look_back(self.self_attention, self.norm_1(x), past, need_self)
-            x = x + self.dropout(attended)
-            attended, cross_weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask,
-                                                                  need_weights=need_cross)
-            x = x + self.dropout(attended)
-            x = x + self.dropout(self.feed_forward(self.norm_3(x)))
-        else:
-            attended, self_weights, past = look_back(self.self_attention, x, past, need_self)
-            x = self.norm_1(x + self.dropout(attended))
-            attended, cross_weights = self.cross_attention.attend(x, *memory, src_mask, need_weights=need_cross)
-            x = self.norm_2(x + self.dropout(attended))
-            x = self.norm_3(x + self.dropout(self.feed_forward(x)))
+        read = self.before(self.norm_1, x)
+        attended, self_weights, past = look_back(self.self_attention, read, past, need_self)
+        x = self.add(self.norm_1, x, attended)
+        read = self.before(self.norm_2, x)
+        attended, cross_weights = self.cross_attention.attend(read, *memory, src_mask, need_weights=need_cross)
+        x = self.add(self.norm_2, x, attended)
+        x = self.add(self.norm_3, x, self.feed_forward(self.before(self.norm_3, x)))
         return x, (self_weights, cross_weights), past
 
 
@@ -275,6 +277,8 @@ class Transformer(nn.Module):
 
     def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool = False,
                 need_cross: bool = False):
+        if len(target) != len(memory.src_mask):
+            raise ValueError(f"target has {len(target)} rows, source {len(memory.src_mask)}; expected as many.")
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
         return x @ self.target_embed.weight.T, weights, state

@@ -376,6 +376,19 @@ def test_fewer_positions_than_none_are_refused(make, name):
         make()
 
 
+@pytest.mark.parametrize("n", [2.5, math.nan, "3"])
+def test_sizes_are_whole_numbers(n):
+    with pytest.raises(TypeError, match=f"n_queries is {n!r}; expected a whole number, at least 0"):
+        causal_mask(n)
+
+
+def test_another_kernel_goes_between_the_projections():
+    heads, x = MultiHeadAttention(8, 2), self_attention_inputs()
+    expected, _ = heads(x)
+    mixed = F.scaled_dot_product_attention(heads.project_query(x), *heads.project_keys(x))
+    torch.testing.assert_close(heads.output(mixed), expected)
+
+
 def test_a_sentence_without_a_batch_is_refused():
     with pytest.raises(ValueError, match=r"given \(5, 8\); expected \(B, T, d_model\)\. .*x\.unsqueeze\(0\)"):
         MultiHeadAttention(8, 2)(self_attention_inputs()[0])

@@ -488,7 +488,8 @@ def seeded(seed=0):
 
 
 @every_model
-@pytest.mark.parametrize("settings", [{"temperature": 1e-6}, {"temperature": 1e-40}, {"top_k": 1}, {"top_p": 1e-6}])
+@pytest.mark.parametrize("settings", [{"temperature": 1e-6}, {"temperature": 1e-40}, {"temperature": 1e-46},
+                                      {"top_k": 1}, {"top_p": 1e-6}])
 def test_sampling_only_the_likeliest_word_is_greedy(attention, query, cell, settings):
     model = random_model(attention, query, cell)
     expected, _ = greedy(model, sources(), max_len=7)

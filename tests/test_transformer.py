@@ -15,8 +15,6 @@ from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Batch, Vocab, collate, encode_pairs
 from course_utils.decoding import (
     attention_records,
-    beam_search,
-    beam_tree,
     evaluating,
     greedy,
     sample,
@@ -164,6 +162,14 @@ def test_settings_that_no_transformer_can_have_are_refused(setting, error, messa
 def test_a_transformer_without_layers_heads_or_width_is_refused(size):
     with pytest.raises(ValueError, match=f"{size} is 0; expected at least 1"):
         Config(**{size: 0})
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_as_many_targets_as_sources(rows):
+    """One target would be broadcast over all sources."""
+    model, ids = Transformer(11, config=SMALL), torch.full((2, 4), 5)
+    with pytest.raises(ValueError, match=f"target has {rows} rows, source 2; expected as many"):
+        model(ids, ids[:1].expand(rows, -1))
 
 
 @both_modes
@@ -336,10 +342,6 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     batch = Batch(SOURCE, TARGET)
     assert weights_made(lambda: sequence_loss(model, batch)) == weights_made(
         lambda: sequence_loss(model.train(), batch)) == (0, 9)
-    vocab = Vocab([[f"w{i}" for i in range(VOCAB - 4)]])
-    for act in (lambda: greedy(model, SOURCE, max_len=4, need_weights=False), lambda: sample(model, SOURCE, max_len=4),
-                lambda: beam_search(model, SOURCE, max_len=4), lambda: beam_tree(model, SOURCE[0], vocab, max_len=4)):
-        assert weights_made(act)[0] == 0
 
 
 def test_the_weights_of_all_three_attentions():
