@@ -42,14 +42,6 @@ ALT = {
         "entry j of W q, n times d weights for n positions; it is the only one in which the key is not "
         "connected. Cosine (Graves et al. 2014): the dot product divided by both lengths, times a sharpness "
         "g, 1 weight. Scaled dot (Vaswani et al. 2017): q dot k divided by the square root of d, no weights.",
-    "02_gradient_paths":
-        "How far the gradient travels from the last target word's loss to the first source word. Three "
-        "networks with six source and six target states, the way back drawn thick. If the vector is only the "
-        "decoder's first state, the way leads through every decoder state and every encoder state: S + T + 2 "
-        "steps. If the decoder reads the vector at every step, it skips the decoder but not the encoder: S + 3 "
-        "steps. With attention the output layer reads the context: the way leads from the loss to the context, "
-        "to the first encoder state, to the first word, 3 steps at any length. For 13 source and 14 target "
-        "tokens these are 29, 16 and 3 steps.",
     "02_gnmt":
         "Google's translation system GNMT of 2016. Left, an encoder of eight LSTM layers: the first reads in "
         "both directions, the others from left to right. Right, a decoder of eight LSTM layers under a "
@@ -337,65 +329,6 @@ def scores():
     arrow(axes, (x + 134, middle), (x + 164, middle))
     _gate(axes, x + 196, middle, r"$/\,\sqrt{d}$", 62)
     arrow(axes, (x + 228, middle), (x + 257, middle))
-    return axes
-
-
-def gradient_paths():
-    axes = card(420)
-    word, vector = 36, 392
-    encoder, decoder = [92 + 49 * i for i in range(6)], [452 + 54 * i for i in range(6)]
-    rows = (("One vector, read once", "", "29 steps", "$S + T + 2$", BAD),
-            ("One vector, read at every step", "", "16 steps", "$S + 3$", INK),
-            ("Attention", "Bahdanau et al. 2015", "3 steps", "at any length", GOOD))
-    for row, (name, source, steps, rule, color) in enumerate(rows):
-        top = 10 + 126 * row
-        box(axes, 480, top + 60, 940, 120, fill=BAND, edge="none", corner=10)
-        text(axes, 30, top + 22, name, 17, INK, "bold", align="left")
-        text(axes, 44 + text_width(name, 17, "bold"), top + 22, source, 15, MUTED, align="left")
-        y, bus = top + 92, top + 54
-        way = [(decoder[5] + 44, y), (decoder[5], y)]
-        if row == 0:
-            way += [(x, y) for x in [*reversed(decoder[:5]), vector, *reversed(encoder), word]]
-            hops = list(zip(way[:-1], way[1:], strict=True))
-            text(axes, 583, bus + 4, "the gradient's way back", 15)
-        elif row == 1:
-            way += [(x, y) for x in [vector, *reversed(encoder), word]]
-            hops = [(way[0], way[1]), *zip(way[2:-1], way[3:], strict=True)]
-            path(axes, (decoder[0], bus), (decoder[0], y - 14), color=RULE, line=1.4)
-            for x in decoder[1:5]:
-                path(axes, (x, bus), (x, y - 14), color=RULE, line=1.4)
-            path(axes, (decoder[5], y - 15), (decoder[5], bus), (vector, bus), (vector, y - 15), line=2.8)
-        else:
-            hops = [((encoder[0], y), (word, y))]
-            for x in encoder[1:]:
-                path(axes, (x, y - 14), (x, bus), color=RULE, line=1.4, head=False)
-            path(axes, (decoder[5] + 62, y - 12), (decoder[5] + 62, bus), (encoder[0], bus), (encoder[0], y - 15),
-                 line=2.8)
-            arrow(axes, (decoder[5], bus), (decoder[5], y - 14), RULE, 1.4)
-            arrow(axes, (decoder[5] + 15, y), (decoder[5] + 42, y), RULE, 1.4)
-            box(axes, decoder[5], bus - 4, 40, 30, VALUE, "$c_T$", 20)
-            text(axes, 440, bus - 14, "scaled by the attention weight", 15)
-        chain = [*encoder, *([] if row == 2 else [vector]), *([] if row == 1 else decoder)]
-        for left, right in zip(chain[:-1], chain[1:], strict=True):
-            arrow(axes, (left + 15, y), (right - 15, y), RULE, 1.4)
-        if row == 1:
-            for left, right in zip(decoder[:-1], decoder[1:], strict=True):
-                arrow(axes, (left + 15, y), (right - 15, y), RULE, 1.4)
-        for (right, _), (left, _) in hops:
-            area(axes, (left + 15, y - 6), (right - 15, y - 6), (right - 15, y + 6), (left + 15, y + 6))
-            arrow(axes, (right - 15, y), (left + 15, y), line=2.8)
-        for i, x in enumerate(encoder):
-            box(axes, x, y, 29, 29, KEY, {0: "$h_1$", 5: "$h_S$"}.get(i, ""), 20, line=1.4)
-        box(axes, word, y, 29, 29, INK, "$x_1$", 20, fill=PAPER, line=1.4)
-        for i, x in enumerate(decoder):
-            box(axes, x, y, 29, 29, QUERY, {0: "$s_1$", 5: "$s_T$"}.get(i, ""), 20, line=1.4)
-        if row < 2:
-            box(axes, vector, y, 29, 29, BAD, "$c$", 20, line=1.4)
-        text(axes, decoder[5] + 62, y, "loss", 16, INK, "bold")
-        text(axes, 876, top + 50, steps, 22, color, "bold")
-        text(axes, 876, top + 82, rule, 21 if rule[0] == "$" else 16, color)
-    text(axes, 480, 402, "Counted from the loss to the first word, for S = 13, T = 14 and an encoder that reads one "
-         "way.", 15, MUTED)
     return axes
 
 

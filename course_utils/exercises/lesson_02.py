@@ -224,8 +224,8 @@ def _additive_inputs(rng, B=None, T_q=None):
 CROSSED = "query.unsqueeze(2) + keys.unsqueeze(1)"
 TANH = f"torch.tanh({CROSSED})"
 LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with "
-            "the new axis at the same place. Give each its own: query.unsqueeze(2) + keys.unsqueeze(1) is "
-            "(B, T_q, T_k, d_h).")
+            "the new axis at the same place. Give each an axis of length one where the other counts: "
+            "(B, T_q, 1, d_h) + (B, 1, T_k, d_h).")
 
 ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     "on ordinary inputs": _additive_inputs,
@@ -241,7 +241,7 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
     ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v", "* v"),
-    ("Queries and keys have changed places. Queries are the rows: query.unsqueeze(2) + keys.unsqueeze(1).",
+    ("Queries and keys have changed places. Queries are the rows: (B, T_q, T_k, d_h).",
      CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     ("These are weights already. The score function ends before the softmax.",
      f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
@@ -250,7 +250,7 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     (LINED_UP, CROSSED, "query + keys"),
     (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
     *(("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
-       "axis each: query.unsqueeze(2) + keys.unsqueeze(1).", *edit) for edit in (
+       "axis of length one each, with unsqueeze.", *edit) for edit in (
         (CROSSED, "query.repeat(1, keys.size(1), 1).view(*query.shape[:2], -1, query.size(2)) + keys.unsqueeze(1)"),
         (CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)", " @ v", " @ v).view(*query.shape[:2], -1)",
          "return ", "return ("))),
