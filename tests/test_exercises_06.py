@@ -553,12 +553,12 @@ def test_the_numbers_made_are_told():
 
 
 def test_a_long_input_that_is_too_long_is_told():
-    def window_by_blocks(q, k, v, window):
-        if q.size(-2) > 100:
+    def grouped_query(q, k, v):
+        if k.size(-2) > 100:
             raise MemoryError("too much")
-        return wb_loop_over_blocks(q, k, v, window)
+        return gq_kv_loop(q, k, v)
 
-    text = EXERCISES["window_by_blocks"].judge(window_by_blocks).text
+    text = EXERCISES["grouped_query"].judge(grouped_query).text
     assert "it raised MemoryError on a longer input: too much" in text
 
 
