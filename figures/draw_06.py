@@ -592,15 +592,12 @@ def linear():
             _matrix(axes, 460, y, D, D, "", color, line=2.6)
             _matrix(axes, 522, y, N, D, "output", INK)
         count = 4 * N * N * D if first else 4 * N * D * D
-        text(axes, 650, top + 72, "4 n² d FLOPs" if first else "4 n d² FLOPs", 16, align="left")
-        text(axes, 650, top + 100, f"= {count / 1e6:.1f} million", 18, color, "bold", "left")
-        notes = (("with a softmax around the square", "there is no other order") if first else
-                 (f"n / d = {N // D} times fewer", "causal: the small square is a running",
-                  "sum, the state of an RNN"))
+        text(axes, 650, top + 76, "4 n² d FLOPs" if first else "4 n d² FLOPs", 20, align="left")
+        text(axes, 650, top + 108, f"= {count / 1e6:.1f} million", 20, color, "bold", "left")
+        notes = (("a softmax around the square", "allows no other order") if first else
+                 (f"n / d = {N // D} times fewer", f"to scale: n = {N}, d = {D}"))
         for row, words in enumerate(notes):
-            text(axes, 650, top + 138 + 24 * row, words, 15, align="left")
-        if first:
-            text(axes, 650, top + 200, f"to scale: n = {N}, d = {D}", 15, MUTED, align="left")
+            text(axes, 650, top + 154 + 30 * row, words, 19, align="left")
     return axes
 
 

@@ -20,72 +20,6 @@ class TestAnswers(Answers):
 SOLUTION = {exercise.name: exercise.solution for exercise in LESSON_06}
 
 
-# --- count_pairs ---------------------------------------------------------------------------------------------
-
-
-@wrong("count_pairs", "open to both sides")
-def cp_both_sides(n, window):
-    return sum(len(range(max(0, t - window), min(n, t + window + 1))) for t in range(n))
-
-
-@wrong("count_pairs", "The window may be wider than the text")
-def cp_two_parts(n, window):
-    return sum(t + 1 for t in range(window)) + (n - window) * (window + 1)
-
-
-@wrong("count_pairs", "pairs is a float; expected an int")
-def cp_float(n, window):
-    w = min(window, n - 1)
-    return (w + 1) * (n - w / 2)
-
-
-@wrong("count_pairs", "16,777,216")
-def cp_in_float32(n, window):
-    return int((torch.arange(n).clamp(max=window) + 1).float().sum())
-
-
-@wrong("count_pairs", "You built the whole n x n matrix")
-def cp_matrix(n, window):
-    distance = torch.arange(n)[:, None] - torch.arange(n)
-    return ((distance >= 0) & (distance <= window)).sum().item()
-
-
-@wrong("count_pairs", "You built the whole n x n matrix")
-def cp_rows_of_a_matrix(n, window):
-    keys = torch.arange(n)
-    return sum(int(((keys <= t) & (keys >= t - window)).sum()) for t in range(n))
-
-
-@wrong("count_pairs", "You built the whole n x n matrix")
-def cp_matrix_in_numpy(n, window):
-    return int((np.tri(n, dtype=bool) & ~np.tri(n, k=-window - 1, dtype=bool)).sum())
-
-
-@wrong("count_pairs", "or went through it pair by pair")
-def cp_pair_by_pair(n, window):
-    pairs = 0
-    for query in range(n):
-        for key in range(query + 1):                # the quickest of such loops: half of the pairs
-            if query - key <= window:
-                pairs += 1
-    return pairs
-
-
-@right("count_pairs")
-def cp_sum(n, window):
-    return sum(min(t, window) + 1 for t in range(n))
-
-
-@right("count_pairs")
-def cp_arange(n, window):
-    return int(torch.arange(1, n + 1).clamp(max=window + 1).sum())
-
-
-@right("count_pairs")
-def cp_by_distance(n, window):
-    return sum(n - distance for distance in range(min(window + 1, n)))
-
-
 # --- window_by_blocks ----------------------------------------------------------------------------------------
 
 def blocks_of(x, w):
@@ -559,7 +493,6 @@ def gq_library(q, k, v):
 
 def test_solutions_keep_their_formulas():
     """On values that can be checked by hand."""
-    assert [SOLUTION["count_pairs"](*sizes) for sizes in ((4, 1), (4, 0), (4, 9), (1, 3))] == [7, 4, 10, 1]
     scores = torch.tensor([[11, 12, 13, 14], [21, 22, 23, 24], [31, 32, 33, 34]])
     assert SOLUTION["slots_to_keys"](scores).tolist() == [[13, 14, 0, 21], [22, 23, 24, 0], [31, 32, 33, 34]]
     memory, segment = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [4.0], [5.0]]])
@@ -572,10 +505,13 @@ def test_solutions_keep_their_formulas():
 
 
 def test_the_window_is_that_of_the_mask_explorer():
-    q, k = np.ogrid[:23, :23]
-    for window in (0, 1, 5, 30):
-        seen = PATTERNS["sliding window"](q, k, 23, window, 1) & (k <= q)
-        assert SOLUTION["count_pairs"](23, window) == seen.sum()
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, 1, 24, 6) for _ in range(3))
+    i, j = np.ogrid[:24, :24]
+    for window in (1, 4, 24):
+        seen = PATTERNS["sliding window"](i, j, 24, window, 1) & (j <= i)
+        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.from_numpy(seen))
+        torch.testing.assert_close(SOLUTION["window_by_blocks"](q, k, v, window), expected)
 
 
 def test_the_solutions_are_the_courses():
@@ -617,12 +553,13 @@ def test_the_numbers_made_are_told():
 
 
 def test_a_long_input_that_is_too_long_is_told():
-    def count_pairs(n, window):
-        if n > 100:
+    def grouped_query(q, k, v):
+        if k.size(-2) > 100:
             raise MemoryError("too much")
-        return cp_sum(n, window)
+        return gq_kv_loop(q, k, v)
 
-    assert "it raised MemoryError on a longer input: too much" in EXERCISES["count_pairs"].judge(count_pairs).text
+    text = EXERCISES["grouped_query"].judge(grouped_query).text
+    assert "it raised MemoryError on a longer input: too much" in text
 
 
 def test_an_error_shows_the_students_line():

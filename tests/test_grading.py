@@ -22,7 +22,7 @@ pytest.importorskip("otter", reason="needs the extra grade")
 
 NAME = "06_efficient_attention"                        # its second exercise calls two functions of the lesson
 ASKED = re.compile(r'^(\w+) = check\("\1"\)$', re.MULTILINE)
-STUDENTS = {"full": 3, "part": 1, "none": 0}           # how many of the three exercises each solves
+STUDENTS = {"full": 2, "part": 1, "none": 0}           # how many of the two exercises each solves
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def answered(student: Path, solved: int, target: Path) -> None:
     """A student's file with so many exercises solved, the first ones."""
     notebook = read(student)
     asked = [cell for cell in notebook.cells if cell.cell_type == "code" and ASKED.search(cell.source)]
-    assert len(asked) == 3
+    assert len(asked) == 2
     for cell in asked[:solved]:
         name = ASKED.search(cell.source)[1]
         cell.source = f'{code(EXERCISES[name].solution)}\n\n{name} = check("{name}")'
@@ -67,7 +67,7 @@ def test_nbgrader_gives_full_part_and_no_marks(released):
     run(course, "nbgrader", "export")
     with (course / "grades.csv").open(encoding="utf-8") as file:
         marks = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
-    assert marks == {who: (solved, 3) for who, solved in STUDENTS.items()}
+    assert marks == {who: (solved, 2) for who, solved in STUDENTS.items()}
 
 
 def test_otter_gives_full_part_and_no_marks(released):
@@ -82,4 +82,4 @@ def test_otter_gives_full_part_and_no_marks(released):
         results = json.loads((folder / who / "results.json").read_text(encoding="utf-8"))["tests"]
         marks = [(test["score"], test["max_score"]) for test in results if "score" in test]
         assert sum(mark for mark, _ in marks) == solved
-        assert [most for _, most in marks] == [1, 1, 1]
+        assert [most for _, most in marks] == [1, 1]

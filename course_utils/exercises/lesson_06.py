@@ -2,7 +2,6 @@
 
 import math
 import re
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
@@ -13,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .engine import Exercise, Verdict, WrongAnswer, _times_slower, attempt, each
+from .engine import Exercise, Verdict, attempt, each
 from .inputs import number, randn, sizes
 
 
@@ -62,78 +61,6 @@ def _makes_at_most(allowed: Callable[..., int]):
             return f"it raised {type(result).__name__} on a longer input: {result}"
         return f"it makes {made.n:,} numbers on the way; at most {most:,} are allowed here." if made.n > most else ""
     return promise
-
-
-# --- count_pairs ---------------------------------------------------------------------------------------------
-
-def count_pairs(n, window):
-    """The pairs (query, key) of `n` positions, each of which sees `window` keys before itself, and its own."""
-    w = min(window, n - 1)                          # no query has more keys before it
-    return n * (w + 1) - w * (w + 1) // 2           # full windows, minus a triangle
-
-
-def _window_sizes(narrow):
-    """A maker of inputs: a window that is narrower than the text, or one that is not."""
-    def make(rng):
-        small, more = sizes(rng, 2)
-        return (small + more + 8, small) if narrow else (small, small + more - 2)
-    return make
-
-
-def _query_by_query(n, window):
-    return sum(min(t, window) + 1 for t in range(n))
-
-
-def _not_pair_by_pair(function, n, window):
-    if what := _makes_at_most(lambda n, window: n * n // 4)(function, n, window):
-        return what
-    tracemalloc.start()                                               # NumPy's arrays, and Python's lists
-    attempt(function, (n, window))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    if peak > n * n:
-        return f"it holds {peak:,} bytes for n = {n:,}."
-    times = _times_slower(function, _query_by_query, lambda rng: (n, window))
-    if times > n / 20:                                                # half a matrix, in a plain loop, is 70 times
-        return f"it takes {times:.0f} times as long as a sum over the queries."
-    n, window = 40_001, 512                                           # an odd number of pairs, above 2^24
-    mine, right = attempt(function, (n, window))[0], count_pairs(n, window)
-    if mine != right:
-        raise WrongAnswer("count_pairs: Right on small inputs, but wrong on a large one.\n"
-                          f"Wrong value: pairs is {mine!r}; expected {right}.\nInputs: n = {n}, window = {window}.\n"
-                          "Why: is it added up in float32? From 2^24 = 16,777,216 on that has no odd numbers. Add up "
-                          "whole numbers.")
-    return ""
-
-
-COUNTED = "n * (w + 1) - w * (w + 1) // 2"
-THE_CORNER = "The first queries have fewer keys, query 0 only its own: query t sees min(t, window) + 1 keys."
-BUILT = ("You built the whole n x n matrix to count in it, or went through it pair by pair. For 80,000 tokens that is "
-         "6.4 billion entries. Add up what each query sees, or find the formula.")
-
-COUNT_PAIRS = Promising(count_pairs, {"pairs": ""}, {
-    "on ordinary inputs": _window_sizes(narrow=True),
-    "when the window is as wide as the text, or wider": _window_sizes(narrow=False),
-    "with window = 0": lambda rng: (sizes(rng, 1)[0], 0),
-}, (
-    (f"Every query is given all its keys, its own not among them. {THE_CORNER}", COUNTED, "n * w"),
-    (f"Every query is given window + 1 keys. {THE_CORNER}", COUNTED, "n * (w + 1)"),
-    ("The query's own key is not counted: that is n pairs more.", COUNTED, f"{COUNTED} - n"),
-    (f"Only the n - window full windows are counted, or a square is subtracted, not half of it. {THE_CORNER}",
-     " // 2", ""),
-    *each("The missing triangle at the beginning is too small, or added: subtract window * (window + 1) / 2.",
-          ("(w + 1) // 2", "(w - 1) // 2"), ("- w", "+ w")),
-    *each("The window is open to both sides here. A causal query sees no key after itself.",
-          (COUNTED, "n * (2 * w + 1) - w * (w + 1)"), (COUNTED, "n * (2 * w + 1)")),
-    ("These are the pairs of causal attention: the window is not used.", COUNTED, "n * (n + 1) // 2"),
-    ("These are all pairs, n * n. A query sees its own key and `window` before it.", COUNTED, "n * n"),
-    ("The window counts the query's own key here. It does not: window keys before it, *and* its own.",
-     COUNTED, "n * w - w * (w - 1) // 2"),
-    ("The window may be wider than the text: no query has more than n - 1 keys before it. First "
-     "window = min(window, n - 1).", "min(window, n - 1)", "window"),
-    *each(BUILT, (COUNTED, "int(torch.ones(n, n).tril().triu(-window).sum())"),
-          (COUNTED, "sum(0 <= t - j <= window for t in range(n) for j in range(n))")),
-), promise=_not_pair_by_pair, given=lambda rng: (1000, 3), why=BUILT)
 
 
 # --- remember ------------------------------------------------------------------------------------------------
@@ -664,4 +591,4 @@ CHOOSE = Exercise(choose, {"name": ""}, {
 ))
 
 
-LESSON_06 = (COUNT_PAIRS, REMEMBER, SLOTS_TO_KEYS, WINDOW_BY_BLOCKS, ONLINE_UPDATE, GROUPED_QUERY, CHOOSE)
+LESSON_06 = (REMEMBER, SLOTS_TO_KEYS, WINDOW_BY_BLOCKS, ONLINE_UPDATE, GROUPED_QUERY, CHOOSE)
