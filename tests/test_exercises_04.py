@@ -10,7 +10,6 @@ from seeded_answers import Answers, right, wrong
 from torch import nn
 
 from course_utils import attention
-from course_utils.data.text import BOS, EOS, PAD
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer
@@ -280,83 +279,6 @@ def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
         return attended + feed_forward(norm_2(attended))
     attended = norm_1(attention(x) + x)
     return norm_2(torch.stack([attended, feed_forward(attended)]).sum(0))
-
-
-# --- decoder_inputs ------------------------------------------------------------------------------------------
-
-def mask_of(inputs):
-    T = inputs.shape[1]
-    return (inputs != PAD)[:, None, :] & torch.tril(torch.ones(T, T)).bool()
-
-
-@wrong("decoder_inputs", "The decoder has to learn when to say EOS")
-def di_eos_dropped(target):
-    labels = target[:, 1:].clone()
-    labels[labels == EOS] = PAD
-    return target[:, :-1], labels, mask_of(target[:, :-1])
-
-
-@wrong("decoder_inputs", "Rows of padding are empty")
-def di_padded_rows_and_columns(target):
-    inputs = target[:, :-1]
-    words = (inputs != PAD).float()
-    return inputs, target[:, 1:], torch.einsum("bi,bj->bij", words, words).tril() == 1
-
-
-@wrong("decoder_inputs", "it returns 2 things; expected 3: return inputs, labels, mask")
-def di_no_mask(target):
-    return target[:, :-1], target[:, 1:]
-
-
-@wrong("decoder_inputs", "`target` was changed")
-def di_in_place(target):
-    mask = mask_of(target[:, :-1])
-    inputs = target[:, :-1].clone()
-    target[:, -1] = EOS
-    return inputs, target[:, 1:], mask
-
-
-@wrong("decoder_inputs", "wrong with one sentence (B = 1)")
-def di_squeeze(target):
-    return target[:, :-1], target[:, 1:], mask_of(target[:, :-1]).squeeze(0)
-
-
-@wrong("decoder_inputs", "The future is seen")
-def di_or(target):
-    inputs = target[:, :-1]
-    return inputs, target[:, 1:], (inputs != PAD)[:, None] + attention.causal_mask(inputs.size(1))
-
-
-@wrong("decoder_inputs", "Wrong dtype: mask is torch.float32; expected torch.bool")
-def di_numbers(target):
-    return target[:, :-1], target[:, 1:], mask_of(target[:, :-1]).float()
-
-
-@right("decoder_inputs")
-def di_cells(target):
-    B, T = target.shape[0], target.shape[1] - 1
-    inputs, labels = target[:, :T], target[:, -T:]
-    mask = torch.zeros(B, T, T, dtype=torch.bool)
-    for b in range(B):
-        for i in range(T):
-            for j in range(i + 1):
-                mask[b, i, j] = inputs[b, j].item() != PAD
-    return inputs, labels, mask
-
-
-@right("decoder_inputs")
-def di_comparison(target):
-    inputs, labels = target.split([target.shape[1] - 1, 1], dim=1)[0], target[:, 1:].clone()
-    places = torch.arange(inputs.shape[1])
-    lengths = (inputs != PAD).sum(1)
-    return inputs, labels, (places <= places[:, None]) & (places < lengths[:, None, None])
-
-
-@right("decoder_inputs")
-def di_lower_triangle(target):
-    inputs = target[:, :-1]
-    words = inputs.ne(PAD).unsqueeze(1).expand(-1, inputs.size(1), -1)
-    return inputs, target[:, 1:], words.tril()
 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
@@ -822,9 +744,6 @@ def test_solutions_keep_their_formulas():
     parts = (lambda x: 2 * x), torch.square, (lambda x: x + 1), (lambda x: x + 10)      # 2x, x^2; "norms" that add
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, False) == 10 + 10 ** 2 + 10
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, True) == 11 + 21 ** 2
-    inputs, labels, mask = SOLUTION["decoder_inputs"](torch.tensor([[BOS, 5, 6, EOS], [BOS, EOS, PAD, PAD]]))
-    assert (inputs.tolist(), labels.tolist()) == ([[BOS, 5, 6], [BOS, EOS, PAD]], [[5, 6, EOS], [EOS, PAD, PAD]])
-    assert mask.int().tolist() == [[[1, 0, 0], [1, 1, 0], [1, 1, 1]], [[1, 0, 0], [1, 1, 0], [1, 1, 0]]]
     states, words = torch.arange(8.0).view(1, 4, 2), torch.tensor([[True, True, True, True]])
     assert SOLUTION["sentence_vector"](states, words).tolist() == [[6.0, 8.0]]
 

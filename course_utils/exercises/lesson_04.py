@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import attention
-from ..data.text import BOS, EOS, PAD
 from .engine import Exercise, each
-from .inputs import number, randn, sizes, targets
+from .inputs import number, randn, sizes
 from .symbolic import Layer
 
 # --- layer_norm ----------------------------------------------------------------------------------------------
@@ -170,57 +169,6 @@ ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
     "with pre_norm=False": _layer_inputs(False),
     "with pre_norm=True": _layer_inputs(True),
 })
-
-
-# --- decoder_inputs ------------------------------------------------------------------------------------------
-
-def decoder_inputs(target):
-    """target ``(B, T+1)`` to what a decoder reads and says, ``(B, T)``, and its mask ``(B, T, T)``."""
-    inputs, labels = target[:, :-1], target[:, 1:]                      # (B, T)
-    words = (inputs != PAD).unsqueeze(1)                                # (B, 1, T)
-    return inputs, labels, words & attention.causal_mask(inputs.size(1))
-
-
-CUT, CAUSAL = "target[:, :-1], target[:, 1:]", "attention.causal_mask(inputs.size(1))"
-BOTH, NO_EOS = f"words & {CAUSAL}", f"target.masked_fill(target == {EOS}, PAD)"
-
-DECODER_INPUTS = Exercise(decoder_inputs, {"inputs": "B, T", "labels": "B, T", "mask": "B, T, T"}, {
-    "on ordinary inputs": targets,
-    "with one sentence (B = 1)": lambda rng: targets(rng, 1),
-}, (
-    *each("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
-          "target[:, :-1]; the labels are one word ahead, target[:, 1:].",
-          *((CUT, f"{ids}, {ids}") for ids in ("target[:, :-1]", "target[:, 1:]", "target", "target[:, 1:-1]"))),
-    *each("The two are swapped, or roll brings BOS back at the end. The inputs begin with BOS, target[:, :-1]; the "
-          "labels end with EOS, target[:, 1:].", (CUT, "target[:, 1:], target[:, :-1]"),
-          ("target[:, 1:]", "target[:, :-1].roll(-1, 1)")),
-    *each("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
-          (CUT, "target[:, :-2], target[:, 2:]"), ("target[:, 1:]", "F.pad(target[:, 2:], (0, 1), value=PAD)")),
-    *each("EOS is taken out. The decoder has to learn when to say EOS, so the labels need it; and where it reads EOS, "
-          "the label is PAD, which the loss skips.", (CUT, "target[:, :-2], target[:, 1:-1]"),
-          ("target[:, 1:]", f"{NO_EOS}[:, 1:]"), ("target[:, :-1]", f"{NO_EOS}[:, :-1]")),
-    ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1: target[:, :-1], target[:, 1:].",
-     CUT, "target[:-1], target[1:]"),
-    *each("The mask is inverted, or a part of it is. True means *may attend*: the key is a word, inputs != PAD, and it "
-          "is not after the query (the lower triangle).",
-          (BOTH, f"~({BOTH})"), (CAUSAL, f"~{CAUSAL}"), (CAUSAL, f"{CAUSAL}.T"), ("!= PAD", "== PAD")),
-    *each("Off by one: a query sees its own place, and nothing after it. It has to say the *next* word, the label.",
-          (CAUSAL, f"{CAUSAL}.tril(-1)"), (CAUSAL, f"torch.ones_like({CAUSAL}).tril(1)")),
-    *each("The mask is causal, but padding is seen, or every sentence hides the first one's padding. Hide it as a "
-          "key, in its column; each sentence has its own: & (inputs != PAD).unsqueeze(1), (B, 1, T).",
-          ("(inputs != PAD)", "(inputs[:1] != PAD).expand(len(inputs), -1)"),
-          (BOTH, f"{CAUSAL}.expand(len(inputs), -1, -1)"), (BOTH, CAUSAL)),
-    *each("The future is seen. A key must be a word *and* not after the query: & the causal mask. (| is *or*.)",
-          (BOTH, "words.expand(-1, inputs.size(1), -1)"), (BOTH, "words"), ("words &", "words |")),
-    *each("inputs != PAD is (B, T), one row per sentence; the causal mask is (T, T), one row per query. The padding "
-          "needs an axis for the queries: (inputs != PAD).unsqueeze(1) is (B, 1, T).",
-          (".unsqueeze(1)", ""), (".unsqueeze(1)", "", BOTH, f"{CAUSAL} & words")),
-    ("Rows of padding are empty, and a query that sees nothing has no softmax. Padding is hidden as a key, in its "
-     "column: unsqueeze(1), not unsqueeze(2).", "unsqueeze(1)", "unsqueeze(2)"),
-    *each("A word is hidden, BOS or EOS. (Is the mask made from the labels? Is a word hidden by its value?) Hide the "
-          "inputs that are PAD, no others.", ("inputs != PAD", "labels != PAD"), ("inputs != PAD", f"inputs > {BOS}"),
-          ("inputs != PAD", f"inputs > {EOS}")),
-))
 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
@@ -630,5 +578,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_INPUTS, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
              EFFECTIVE_WORDS, LAYER_PARAMETERS, COMBINED_GRADIENT)
