@@ -95,6 +95,11 @@ def is_whole_batch(weights, T):
     return weights.diagonal(1 - T, -2, -1)[..., 1:].mean(-1)
 
 
+@wrong("induction_scores", "lies in the repetition")
+def is_with_the_last(weights, T):
+    return weights[..., range(T, 2 * T), range(1, T + 1)].mean((0, 3))
+
+
 @wrong("induction_scores", "previous-token head")
 def is_previous(weights, T):
     return weights[..., range(T, 2 * T - 1), range(T - 1, 2 * T - 2)].mean((0, 3))
@@ -121,6 +126,14 @@ def si_rows(W_o, heads, d_k):
 @wrong("silenced", "stand side by side")
 def si_in_turns(W_o, heads, d_k):
     return torch.stack([column * (j % (W_o.size(1) // d_k) not in heads) for j, column in enumerate(W_o.T)], dim=1)
+
+
+@wrong("silenced", "stand side by side")
+def si_every_d_k(W_o, heads, d_k):
+    W_o = W_o.clone()
+    for head in heads:
+        W_o[:, head::d_k] = 0
+    return W_o
 
 
 @wrong("silenced", "the wrong way round")
