@@ -218,6 +218,22 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     return torch.cat(best)
 
 
+def question(what: str, word: str, mark: str = "") -> str:
+    """A question in SmolLM2's chat form, and the first words of its answer; ``mark`` stands around the word."""
+    return (f"<|im_start|>user\nWhat is the {what} {word}?<|im_end|>\n<|im_start|>assistant\n"
+            f"The {what} {mark}{word}{mark} is{mark and ' ' + mark}")
+
+
+def zero_shot(model: GPT, tokenizer, pairs: Sequence[tuple[str, str]], what: str) -> float:
+    """Accuracy of a `question` per pair, without examples; with and without quotation marks, the better one."""
+    shares = []
+    for blank, mark in ((" ", ""), ("", '"')):
+        tokens = next_tokens(model, tokenizer, [question(what, word, mark) for word, _ in pairs])
+        wanted = torch.tensor([tokenizer.encode(blank + answer).ids[0] for _, answer in pairs])
+        shares.append((tokens == wanted).float().mean().item())
+    return max(shares)
+
+
 def silenced(W_o: Tensor, heads: Sequence[int], d_k: int) -> Tensor:
     """``W_o (d_model, n_heads * d_k)`` to a copy in which these heads write nothing: their columns are zero."""
     W_o = W_o.clone()

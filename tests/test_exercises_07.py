@@ -6,7 +6,6 @@ import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 from torch import nn
 
-from course_utils import attention
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.engine import edited
 from course_utils.exercises.lesson_07 import LESSON_07
@@ -84,39 +83,6 @@ def sg_einsum(x, W_gate, W_up, W_down):
     return torch.einsum("btf,df->btd", F.silu(gate) * up, W_down)
 
 
-# --- rotate_from ---------------------------------------------------------------------------------------------
-
-@wrong("rotate_from", "start is not used")
-def rf_lesson_03(x, start, base):
-    return attention.rotary(x, 0, base)
-
-
-@wrong("rotate_from", "base that is given is not used")
-def rf_fixed_base(x, start, base):
-    return attention.rotary(x, start)
-
-
-@wrong("rotate_from", "left half")
-def rf_halves(x, start, base):
-    T, d = x.shape[-2:]
-    angles = torch.arange(start, start + T)[:, None] * base ** (-torch.arange(0, d, 2) / d)
-    a, b = x[..., :d // 2], x[..., d // 2:]
-    return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], dim=-1)
-
-
-@right("rotate_from")
-def rf_course(x, start, base):
-    return attention.rotary(x, start, base)
-
-
-@right("rotate_from")
-def rf_complex(x, start, base):
-    T, d = x.shape[-2:]
-    angles = torch.arange(start, start + T)[:, None] * base ** (-torch.arange(0, d, 2) / d)
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
-
-
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 @wrong("induction_scores", "Look one further")
@@ -127,6 +93,11 @@ def is_same_token(weights, T):
 @wrong("induction_scores", "expected (n_layers, n_heads)")
 def is_whole_batch(weights, T):
     return weights.diagonal(1 - T, -2, -1)[..., 1:].mean(-1)
+
+
+@wrong("induction_scores", "lies in the repetition")
+def is_with_the_last(weights, T):
+    return weights[..., range(T, 2 * T), range(1, T + 1)].mean((0, 3))
 
 
 @wrong("induction_scores", "previous-token head")
@@ -155,6 +126,14 @@ def si_rows(W_o, heads, d_k):
 @wrong("silenced", "stand side by side")
 def si_in_turns(W_o, heads, d_k):
     return torch.stack([column * (j % (W_o.size(1) // d_k) not in heads) for j, column in enumerate(W_o.T)], dim=1)
+
+
+@wrong("silenced", "stand side by side")
+def si_every_d_k(W_o, heads, d_k):
+    W_o = W_o.clone()
+    for head in heads:
+        W_o[:, head::d_k] = 0
+    return W_o
 
 
 @wrong("silenced", "the wrong way round")
@@ -365,8 +344,6 @@ def test_solutions_are_the_parts_of_a_gpt():
     torch.testing.assert_close(solution["rms_norm"](x, norm.weight, 1e-3), norm(x))
     W = (network.W_gate.weight, network.W_up.weight, network.W_down.weight)
     torch.testing.assert_close(solution["swiglu"](x, *W), network(x))
-    far = torch.randn(1, 2, 5, 8)
-    torch.testing.assert_close(solution["rotate_from"](far, 5000, 1e5), attention.rotary(far, 5000, 1e5))
 
 
 def test_an_induction_head_by_hand():
@@ -438,7 +415,6 @@ def test_an_analogy_by_hand():
     ("rms_norm", "when the numbers are small", ("(mean_square + eps)", "(mean_square + 1e-5)")),
     ("swiglu", "when the numbers are large", (
         "F.silu(x @ W_gate.T)", "(x @ W_gate.T).sigmoid() * (x @ W_gate.T).clamp(max=60)")),
-    ("rotate_from", "from position 0 on", ("arange(start, start + T", "arange(start or 1, (start or 1) + T")),
     ("silenced", "with head 0", ("in heads:", "in filter(None, heads):")),
 ])
 def test_slips_that_only_a_special_case_shows(exercise, condition, edits):

@@ -257,6 +257,22 @@ def test_an_answer_is_known_by_its_first_token():
         assert len({tokenizer.encode(f" {answer}").ids[0] for _, answer in task}) == 24
 
 
+def test_a_question_gives_the_first_words_of_its_answer():
+    assert gpt.question("opposite of", "hot").splitlines()[1:] == [
+        "What is the opposite of hot?<|im_end|>", "<|im_start|>assistant", "The opposite of hot is"]
+    assert gpt.question("opposite of", "hot", '"').endswith('The opposite of "hot" is "')
+
+
+@has_weights
+@pytest.mark.slow
+def test_the_better_wording_of_a_question_counts():
+    model, tokenizer = gpt.load()
+    asked = pairs.TASKS["capitals"][:3]
+    wrong = [(word, "nothing") for word, _ in asked]
+    assert gpt.zero_shot(model, tokenizer, asked, pairs.IN_WORDS["capitals"]) > 0.5
+    assert gpt.zero_shot(model, tokenizer, wrong, pairs.IN_WORDS["capitals"]) == 0
+
+
 # --- the published weights ------------------------------------------------------------------------------------------
 
 def test_without_the_package_it_says_what_to_type(monkeypatch):

@@ -82,55 +82,6 @@ SWIGLU = Exercise(swiglu, {"output": "B, T, d"}, {
 ), timed=lambda rng: (randn(rng, 4, 64, 128), randn(rng, 384, 128), randn(rng, 384, 128), randn(rng, 128, 384)))
 
 
-# --- rotate_from ---------------------------------------------------------------------------------------------
-
-def rotate_from(x, start, base):
-    """x ``(B, n_heads, T, d_k)``: the pair i of row t is rotated by ``(start + t) / base^(2i / d_k)``."""
-    T, d_k = x.shape[-2:]
-    positions = torch.arange(start, start + T, dtype=torch.float64)
-    angles = positions.unsqueeze(1) * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
-    cos, sin, a, b = angles.cos().float(), angles.sin().float(), x[..., 0::2], x[..., 1::2]
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten(-2)
-
-
-def _rotate_inputs(start=None, base=1e4):
-    def make(rng):
-        B, n_heads, T, half = sizes(rng, 4)
-        first = int(torch.randint(1, 9, (), generator=rng)) if start is None else start
-        return randn(rng, B, n_heads, T, 2 * half + 8), first, base                # d_k is even, and no other size
-    return make
-
-
-PLACE = "Row t is position start + t: torch.arange(start, start + T)."
-
-ROTATE_FROM = Exercise(rotate_from, {"rotated": "B, n_heads, T, d_k"}, {
-    "on ordinary inputs": _rotate_inputs(),
-    "from position 0 on": _rotate_inputs(0),
-    "with another base (100,000)": _rotate_inputs(base=1e5),
-}, (
-    (f"start is not used. {PLACE} A cache holds the rows before it.", "arange(start, start + T", "arange(T"),
-    (f"All rows are turned like the first. {PLACE}", "torch.arange(start, start + T, dtype=torch.float64)",
-     "torch.full((T,), float(start))"),
-    ("The base that is given is not used: base ** (…), not 10000.", "* base **", "* 10000.0 **"),
-    *(("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
-       "pair: x[..., 0::2] and x[..., 1::2].", "x[..., 0::2], x[..., 1::2]", "*x.chunk(2, -1)", "dim=-1)", dim)
-      for dim in ("dim=-2)", "dim=-1)")),
-    ("The pairs are rotated right, but put back as two halves: stack them on a new last axis, then flatten.",
-     "dim=-1)", "dim=-2)"),
-    ("The rotation goes the other way round: a cos - b sin, a sin + b cos.",
-     "[a * cos - b * sin, a * sin + b * cos]", "[a * cos + b * sin, b * cos - a * sin]"),
-    ("sin and cos are swapped: a cos - b sin, a sin + b cos.", "cos, sin, a, b", "sin, cos, a, b"),
-    ("There is no minus, or one too many: this is no rotation. a cos - b sin, a sin + b cos.", "cos - b", "cos + b"),
-    ("All pairs turn at the same speed. Pair i turns by position / base^(2i / d_k).",
-     " * base ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)", ""),
-    ("The exponent is wrong. Pair i has 2i / d_k; torch.arange(0, d_k, 2) is 2i already.", "/ d_k)", "/ d_k * 2)"),
-    ("The exponent is wrong. Pair i has 2i / d_k; torch.arange(0, d_k, 2) is 2i already.",
-     "torch.arange(0, d_k, 2, dtype", "torch.arange(d_k // 2, dtype"),
-    ("The exponent's sign is wrong: position / base^(2i / d_k) is position * base ** (-2i / d_k).",
-     "(-torch", "(torch"),
-), timed=lambda rng: (randn(rng, 2, 4, 128, 64), 0, 1e4))
-
-
 # --- induction_scores ----------------------------------------------------------------------------------------
 
 def induction_scores(weights, T):
@@ -138,7 +89,7 @@ def induction_scores(weights, T):
 
     The mean weight from a token's second time to the token after its first time.
     """
-    again = torch.arange(T, 2 * T - 1)             # the last one's next is in the repetition
+    again = torch.arange(T, 2 * T - 1)             # without the last: its next is T
     looked = weights[..., again, again - T + 1]    # (B, n_layers, n_heads, T - 1)
     return looked.mean(dim=(0, -1))
 
@@ -165,6 +116,8 @@ INDUCTION_SCORES = Exercise(induction_scores, {"scores": "n_layers, n_heads"}, {
      "[..., again, again - T + 1]", "[..., again, :][..., again - T + 1]", "(0, -1)", "(0, -2, -1)"),
     ("The mean runs over the heads as well. Keep layers and heads: mean over batch and positions, dim=(0, -1).",
      "dim=(0, -1)", "dim=(0, 2, -1), keepdim=True"),
+    ("The last token is in it. Its next, position T, lies in the repetition: ask for i = 0 … T - 2 only.",
+     "torch.arange(T, 2 * T - 1)", "torch.arange(T, 2 * T)"),
     ("The weights are added up, not averaged.", ".mean(", ".sum("),
     ("The sum is divided by T. Only T - 1 tokens have a next one: take the mean.", "looked.mean(dim=(0, -1))",
      "looked.sum(dim=-1).mean(dim=0) / T"),
@@ -205,8 +158,8 @@ SILENCED = Exercise(silenced, {"W_o": "d_model, n_heads * d_k"}, {
      "head * d_k:(head + 1) * d_k", "head"),
     ("The columns begin at the head's number. Head h begins at column h * d_k.",
      "head * d_k:(head + 1) * d_k", "head:head + d_k"),
-    ("The columns are taken in turns. The heads stand side by side: first d_k columns of head 0, then d_k of head 1.",
-     "head * d_k:(head + 1) * d_k", "head::W_o.size(1) // d_k"),
+    *(("The columns are taken in turns. The heads stand side by side: first d_k columns of head 0, then d_k of head 1.",
+     "head * d_k:(head + 1) * d_k", f"head::{step}") for step in ("W_o.size(1) // d_k", "d_k")),
     ("These are the columns of the next head. Heads are counted from 0.",
      "head * d_k:(head + 1) * d_k", "(head + 1) * d_k:(head + 2) * d_k"),
     ("These are the columns of the head before. Heads are counted from 0.",
@@ -459,5 +412,5 @@ ACCUMULATED = Exercise(accumulated, {"gradient": "n"}, {
 ))
 
 
-LESSON_07 = (RMS_NORM, SWIGLU, ROTATE_FROM, INDUCTION_SCORES, SILENCED, ONE_STEP, CORRUPT, FACTORISED,
+LESSON_07 = (RMS_NORM, SWIGLU, INDUCTION_SCORES, SILENCED, ONE_STEP, CORRUPT, FACTORISED,
              ANALOGY, BILM_LOSS, ACCUMULATED)
