@@ -125,7 +125,7 @@ def small_cnn(channels: int = 27) -> nn.Sequential:
 
 
 class ViT(nn.Module):
-    """A Vision Transformer for digits of 8 x 8, as lesson 08 builds it: 16 patches of 2 x 2, and a class token first
+    """A Vision Transformer for digits of 8 x 8, 16 patches of 2 x 2, and a class token first
     (Dosovitskiy et al. 2021, section 3.1)."""
 
     def __init__(self, config: Config):
