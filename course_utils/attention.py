@@ -7,6 +7,7 @@ more keys than queries (a cache), the queries are the last positions.
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from numbers import Integral
 from typing import NamedTuple
 
@@ -341,7 +342,8 @@ class MultiHeadAttention(nn.Module):
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         if need_weights:
-            k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
+            if self.group > 1:
+                k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
             scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
             weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
             return self.output(self.dropout(weights) @ v), weights
@@ -361,6 +363,14 @@ def _angles(start: int, n: int, d: int, base: float = 10_000.0) -> Tensor:
         raise ValueError(f"the width is {d}, but sine and cosine come in pairs; choose an even width.")
     frequencies = base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
     return torch.arange(start, start + n, dtype=torch.float64).outer(frequencies)
+
+
+@lru_cache(maxsize=16)
+@torch.inference_mode(False)                               # what is kept may meet a gradient later
+def _turns(start: int, n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of `_angles`: the same in all layers of a model, so they are computed once."""
+    angles = _angles(start, n, d, base)
+    return angles.cos(), angles.sin()
 
 
 def sinusoidal(n: int, d_model: int) -> Tensor:
@@ -385,8 +395,7 @@ def rotary(x: Tensor, start: int = 0, base: float = 10_000.0) -> Tensor:
     Returns:
         A tensor like x. An odd d is a ValueError.
     """
-    angles = _angles(start, x.size(-2), x.size(-1), base)
-    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    cos, sin = (turn.to(x) for turn in _turns(start, x.size(-2), x.size(-1), base))
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 

@@ -58,8 +58,10 @@ class Encoder(nn.Module):
         """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read.
 
         Raises:
-            ValueError: if a row of ``source`` holds no word (says which), or padding before a word.
+            ValueError: if there is no row, one holds no word (says which), or padding stands before a word.
         """
+        if len(source) == 0:
+            raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of one sentence or more.")
         lengths = (source != PAD).sum(dim=1).cpu()
         if not lengths.all():
             rows = (lengths == 0).nonzero().flatten().tolist()
@@ -199,6 +201,8 @@ class Seq2Seq(nn.Module):
 
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
+        if len(target) != len(memory.src_mask):
+            raise ValueError(f"target has {len(target)} rows, source {len(memory.src_mask)}; expected as many.")
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state
 

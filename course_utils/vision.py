@@ -125,8 +125,8 @@ def small_cnn(channels: int = 27) -> nn.Sequential:
 
 
 class ViT(nn.Module):
-    """A Vision Transformer for digits of 8 x 8, 16 patches of 2 x 2, and a class token first
-    (Dosovitskiy et al. 2021, section 3.1)."""
+    """A Vision Transformer for digits of 8 x 8, as *Can a picture be a sentence?* (further, lesson 08) builds it: 16
+    patches of 2 x 2, and a class token first (Dosovitskiy et al. 2021, section 3.1)."""
 
     def __init__(self, config: Config):
         super().__init__()

@@ -1,7 +1,7 @@
 """Lesson 01's wide vectors at lower learning rates: were they only trained too fast?
 
-``bottleneck.py`` chose each width's rate after 300 steps. ``python experiments/slower_rates.py`` trains its three
-widest models from seed 0 for the whole 3,000 steps at half and at a quarter of that rate. It writes
+The stored run of ``bottleneck.py`` chose each width's rate after 300 steps. ``python experiments/slower_rates.py``
+trains its three widest models from seed 0 for the whole 3,000 steps at half and at a quarter of that rate. It writes
 ``slower_rates.json``: the loss on the validation pairs and BLEU by length, after every training (25 minutes in all).
 """
 

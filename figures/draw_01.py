@@ -28,9 +28,9 @@ NEXT = {
 ALT = {
     "01_encoder_decoder":
         "An encoder-decoder without attention translates “the old house is red .”. Left, a GRU reads the six tokens "
-        f"and <eos> one by one, from left to right. Its last state alone goes on, one vector of {NUMBERS} numbers in "
+        f"and <eos> one by one. Its last state alone goes on, one vector of {NUMBERS} numbers in "
         "the middle. Right, a second GRU starts from this vector, is given it again at every step, and writes “la "
-        "vieille maison est rouge .” and <eos>. Below the decoder stand its inputs, the reference shifted by one: "
+        "vieille maison est rouge .” and <eos>. Below the decoder stand its inputs in training, from the reference: "
         "<bos> la vieille maison est rouge full stop. This is teacher forcing. Dashed arrows show what replaces it "
         "at test time: the word written at one step goes into the next.",
     "01_cells":
@@ -105,7 +105,7 @@ def encoder_decoder():
     arrow(axes, (begin, 350), (begin + 38, 350))
     dashes(axes, (begin, 378), (begin + 38, 378), color=GOOD)
     arrow(axes, (begin, 406), (begin + 38, 406), BAD)
-    for y, words, color in ((350, "in training: the reference, shifted by one (teacher forcing)", INK),
+    for y, words, color in ((350, "in training: the words of the reference (teacher forcing)", INK),
                             (378, "at test time: the word it has written itself", GOOD),
                             (406, "the vector: starts the decoder, and is given at every step", BAD)):
         text(axes, begin + 50, y, words, 18, color, align="left")

@@ -26,8 +26,8 @@ ALT = {
         "is compared with three encoder states; the scores are 13, 9 and 9. 2, softmax: the scores "
         "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state is "
         "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
-        "makes the new state s of step t from the old state, the previous word and the context; from the new state and "
-        "the context the word “accord” is written.",
+        "makes the new state s of step t from the old state, the previous word and the context; from the new state, "
+        "the context and the previous word the word “accord” is written.",
     "02_table":
         "Attention for a whole sentence as a table. Left, three queries stand below each other, the decoder's "
         "states before “l'”, “accord” and “sur”; above, five keys side by side, the encoder's states at “the”, "
@@ -177,14 +177,15 @@ def attention_step():
     box(axes, 802, 188, 70, 54, label="GRU", size=18, fill=PAPER, weight="bold")
     path(axes, (66, 213), (66, 326), (802, 326), (802, 217), color=QUERY)
     text(axes, 812, 310, "old state", 15, QUERY, align="left")
-    box(axes, 802, 108, 80, 34, fill=PAPER, label="$y_{t{-}1}$", size=22)
-    text(axes, 802, 74, "previous word", 15, MUTED)
-    arrow(axes, (802, 126), (802, 159))
+    box(axes, 796, 108, 64, 34, fill=PAPER, label="$y_{t{-}1}$", size=22)
+    text(axes, 796, 74, "previous word", 15, MUTED)
+    arrow(axes, (796, 126), (796, 159))
+    arrow(axes, (829, 108), (866, 108))
     arrow(axes, (838, 188), (868, 188), QUERY)
     box(axes, 900, 188, 62, 48, QUERY, "$s_t$", 24)
     arrow(axes, (900, 163), (900, 125))
     path(axes, (696, 163), (696, 56), (900, 56), (900, 93), color=VALUE)
-    text(axes, 900, 108, "accord", 17, weight="bold")
+    text(axes, 904, 108, "accord", 17, weight="bold")
     text(axes, 900, 230, "new state", 15, QUERY)
     y = 384
     text(axes, 177, y, r"$e_{tj} = \mathrm{score}(s_{t{-}1}, h_j)$", 23)

@@ -59,7 +59,7 @@ MUTANTS = [
      "return x.transpose(1, 2).transpose(-2, -1).flatten(-2)", "attention_heads"),
     ("values by the keys' matrix", ATTENTION, "self.split(self.W_v(values", "self.split(self.W_k(values",
      "attention_heads"),
-    ("no dropout on the weights", ATTENTION, "self.join(self.dropout(weights) @ v)", "self.join(weights @ v)",
+    ("no dropout on the weights", ATTENTION, "self.output(self.dropout(weights) @ v)", "self.output(weights @ v)",
      "attention_heads"),
     ("sine and cosine exchanged", ATTENTION, "torch.stack([angles.sin(), angles.cos()], dim=-1)",
      "torch.stack([angles.cos(), angles.sin()], dim=-1)", "attention_heads"),

@@ -291,6 +291,22 @@ def test_projected_keys_can_be_kept(options, need_weights):
     assert_close(attention.attend(query, k, v, mask, bias, need_weights)[0], expected[0])
 
 
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
+def test_grouped_queries_are_full_heads_with_repeated_keys(n_kv_heads):
+    torch.manual_seed(0)
+    grouped = MultiHeadAttention(24, 6, n_kv_heads=n_kv_heads, rotary=True)
+    full = MultiHeadAttention(24, 6, rotary=True)
+    state = grouped.state_dict()
+    for name in ("W_k.weight", "W_k.bias", "W_v.weight", "W_v.bias"):
+        heads = state[name].unflatten(0, (n_kv_heads, 4))
+        state[name] = heads.repeat_interleave(6 // n_kv_heads, dim=0).flatten(0, 1)
+    full.load_state_dict(state)
+    x = torch.randn(2, 7, 24)
+    for need_weights in (True, False):
+        assert_close(grouped(x, need_weights=need_weights)[0], full(x, need_weights=need_weights)[0])
+    assert grouped.project_keys(x)[0].shape == (2, n_kv_heads, 7, 4)                    # what a cache keeps
+
+
 def test_keys_that_queries_share_are_not_copied_where_no_weights_are_needed():
     attention, query = MultiHeadAttention(64, 8, n_kv_heads=1), torch.randn(1, 1, 64)
     k, v = torch.randn(2, 1, 1, 4000, 8)

@@ -366,7 +366,7 @@ def test_a_large_tensor_is_cut_to_the_heads_near_the_one_shown(monkeypatch):
 
 def test_a_large_head_is_cut_to_its_first_tokens(monkeypatch):
     monkeypatch.setattr(attention_view, "EXPORTED_AT_MOST", 5)
-    state = exported(view(cell=(2, 3), alignment=[(1, 1), (2, 2)], columns=["<pad>", *COLUMNS[1:]]))
+    state = exported(view(cell=(2, 3), alignment=[(1, 1), (1, 2), (2, 2)], columns=["<pad>", *COLUMNS[1:]]))
     np.testing.assert_allclose(sent_weights(state), WEIGHTS[None, None, :2, :2], rtol=0, atol=7.7e-6)
     content = state["_content"][""]
     assert (content["rows"], content["columns"]) == (list(ROWS[:2]), ["<pad>", "agreement"])
@@ -567,6 +567,8 @@ def test_strip_leaves_other_outputs():
     ({"weights": []}, r"empty list; expected \[T_q, T_k\]"),
     ({"rows": None}, "rows are missing: the tokens that the weights belong to"),
     ({"columns": 2}, "columns are 2; expected a list of tokens"),
+    ({"columns": "zone"}, "columns are 'zone'; expected a list of tokens"),
+    ({"padding": "0011"}, "padding is '0011'; expected one true or false a key"),
     ({"alignment": [(0.5, 1)]}, r"alignment has \(0.5, 1\); expected pairs of whole numbers"),
     ({"alignment": [(0, 1, 1)]}, r"alignment has \(0, 1, 1\); expected pairs"),
     ({"weights": np.ma.masked_array(np.eye(2), np.eye(2) == 0)}, r"2 hidden values.*weights.filled\(0\)"),

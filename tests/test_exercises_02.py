@@ -299,6 +299,12 @@ def sd_no_transpose(query, keys, values, mask):
     return weights @ values, weights
 
 
+@wrong("scaled_dot_attention", ".T reverses all of them")
+def sd_reversed_keys(query, keys, values, mask):
+    weights = softmax_of(query @ keys.T / query.shape[-1] ** 0.5, mask)
+    return weights @ values, weights
+
+
 @wrong("scaled_dot_attention", "NaN")
 def sd_renormalised(query, keys, values, mask):
     weights = (query @ keys.mT / query.shape[-1] ** 0.5).softmax(-1) * mask

@@ -44,6 +44,39 @@ def rg_loop(features):
     return torch.stack([features[:, :, y, x] for y in range(H) for x in range(W)], dim=1)
 
 
+# --- patches -------------------------------------------------------------------------------------------------
+
+@wrong("patches", "pixels of one line")
+def pt_reshape(images, size):
+    return images.reshape(len(images), -1, size * size)
+
+
+@wrong("patches", "column after column")
+def pt_columns(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).transpose(1, 2).flatten(3).flatten(1, 2)
+
+
+@wrong("patches", "expected (B, n, size * size)")
+def pt_grid(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).flatten(3)
+
+
+@wrong("patches", "size is taken for the number of patches")
+def pt_count(images, size):
+    B, H, W = images.shape
+    return images.view(B, size, H // size, size, W // size).transpose(2, 3).reshape(B, -1, size ** 2)
+
+
+@right("patches")
+def pt_unfold(images, size):
+    return images.unfold(1, size, size).unfold(2, size, size).flatten(3).flatten(1, 2)
+
+
+@right("patches")
+def pt_torch_unfold(images, size):
+    return F.unfold(images.unsqueeze(1), size, stride=size).transpose(1, 2)
+
+
 # --- rollout -------------------------------------------------------------------------------------------------
 
 @wrong("rollout", "wrong order")
@@ -351,6 +384,7 @@ def test_on_average_reinforce_is_the_gradient_of_the_expected_answer():
 
 @pytest.mark.parametrize(("exercise", "condition", "edits"), [
     ("regions", "with a single picture", ("transpose(1, 2)", "transpose(1, 2).squeeze()")),
+    ("patches", "when a patch is one pixel", ("size * size)", "max(size * size, 4))")),
     ("rollout", "with a single layer", ("in weights.mean(dim=1)", "in weights.mean(dim=1).squeeze()")),
     ("attend_pixels", "with a single picture", ("reshape(values.shape)", "reshape(values.shape).squeeze(0)")),
     ("hinge", "when all pictures are beyond the margin",

@@ -71,22 +71,6 @@ def test_dropout_is_for_training(config):
     assert torch.equal(model(ids).logits, model(ids).logits)
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
-def test_grouped_queries_are_full_heads_with_repeated_keys(n_kv_heads):
-    torch.manual_seed(0)
-    grouped = MultiHeadAttention(24, 6, n_kv_heads=n_kv_heads, rotary=True)
-    full = MultiHeadAttention(24, 6, rotary=True)
-    state = grouped.state_dict()
-    for name in ("W_k.weight", "W_k.bias", "W_v.weight", "W_v.bias"):
-        heads = state[name].unflatten(0, (n_kv_heads, 4))
-        state[name] = heads.repeat_interleave(6 // n_kv_heads, dim=0).flatten(0, 1)
-    full.load_state_dict(state)
-    x = torch.randn(2, 7, 24)
-    for need_weights in (True, False):
-        assert_close(grouped(x, need_weights=need_weights)[0], full(x, need_weights=need_weights)[0])
-    assert grouped.project_keys(x)[0].shape == (2, n_kv_heads, 7, 4)                    # what a cache keeps
-
-
 @pytest.mark.parametrize(("n_kv_heads", "says"), [(4, "divide into n_kv_heads=4"), (0, "n_kv_heads is 0")])
 def test_groups_that_do_not_fit_are_refused(n_kv_heads, says):
     with pytest.raises(ValueError, match=says):

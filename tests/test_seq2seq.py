@@ -337,3 +337,15 @@ def test_padding_before_a_word_is_refused():
     model, (source, target) = make_model(ALL[0]), make_inputs(lengths=(3, 6, 4))
     with pytest.raises(ValueError, match="padding before a word; .*turn each round before they are padded"):
         model(source.flip(1), target)
+
+
+def test_no_sentence_is_refused():
+    with pytest.raises(ValueError, match=r"source has shape \(0, 5\); expected ids \(B, T_k\) of one sentence or more"):
+        make_model(ALL[0]).encode(torch.zeros(0, 5, dtype=torch.long))
+
+
+@every_attention
+def test_as_many_targets_as_sources(config):
+    source, target = make_inputs()
+    with pytest.raises(ValueError, match="target has 1 rows, source 3; expected as many"):
+        make_model(config)(source, target[:1])

@@ -292,6 +292,8 @@ def _dot_empty_row(rng):
 SCALE, WEIGHTS, RETURNED = " / math.sqrt(query.size(-1))", "masked_softmax(scores, mask)", "weights @ values, weights"
 OTHER_SCALE = ("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a "
                "sum of d products has the standard deviation sqrt(d).")
+SWAPPED = ("keys.transpose(-2, -1) swaps the last two axes. .T reverses all of them, the batch's, too; view and "
+           "reshape swap none: they cut the numbers, in memory's order, into other rows.")
 SCALED_LATE = "The division by sqrt(d) comes after the softmax: divide the scores, not the weights."
 
 SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v", "weights": "B, T_q, T_k"}, {
@@ -304,8 +306,7 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     ("The scale is missing: divide the scores by sqrt(d).", SCALE, ""),
     (OTHER_SCALE, SCALE, " / query.size(-1)"),
     *((OTHER_SCALE, "query.size(-1)", size) for size in ("keys.size(1)", "query.size(1)", "values.size(-1)")),
-    ("view and reshape do not swap axes: they cut the numbers, in memory's order, into other rows. "
-     "keys.transpose(-2, -1) swaps.", "transpose(-2, -1)", "reshape(len(keys), keys.size(2), keys.size(1))"),
+    *((SWAPPED, "transpose(-2, -1)", swap) for swap in ("reshape(len(keys), keys.size(2), keys.size(1))", "T")),
     (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS} / math.sqrt(query.size(-1))"),
     (SCALED_LATE, SCALE, "", RETURNED, "weights / math.sqrt(query.size(-1)) @ values, weights"),
     (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),

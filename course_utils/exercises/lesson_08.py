@@ -35,6 +35,41 @@ REGIONS = Exercise(regions, {"keys": "B, n_regions, C"}, {
 ))
 
 
+# --- patches -------------------------------------------------------------------------------------------------
+
+def patches(images, size):
+    """Images ``(B, H, W)`` as sentences of squares ``(B, n, size²)``, row after row (Dosovitskiy et al. 2021)."""
+    B, H, W = images.shape
+    rows = images.reshape(B, H // size, size, W // size, size)          # (B, row, y, column, x)
+    return rows.transpose(2, 3).reshape(B, -1, size * size)
+
+
+def _images(rng, size=None):
+    B, h, w, n = sizes(rng, 4)
+    size = n if size is None else size
+    return randn(rng, B, h * size, w * size), size
+
+
+PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
+    "on ordinary inputs": _images,
+    "when a patch is one pixel": lambda rng: _images(rng, 1),
+}, (
+    ("The shape is right, but a patch holds pixels of one line: y and the column must change places before the last "
+     "reshape.", ".transpose(2, 3)", ""),
+    ("Rows and columns are swapped: the patches go column after column.", "transpose(2, 3)", "permute(0, 3, 1, 2, 4)"),
+    ("Within a patch x and y are swapped: its pixels go row after row, too.", "transpose(2, 3)",
+     "permute(0, 1, 3, 4, 2)"),
+    ("Patches and pixels are swapped: n patches of size² pixels each.", "transpose(2, 3).reshape(B, -1, size * size)",
+     "transpose(2, 3).reshape(B, -1, size * size).transpose(1, 2)"),
+    ("H and W are swapped in the first reshape.", "H // size, size, W // size, size",
+     "W // size, size, H // size, size"),
+    *each("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
+          ("H // size, size, W // size, size", "size, H // size, size, W // size", "size * size",
+           "H // size * (W // size)"),
+          ("H // size, size, W // size, size", "size, H // size, size, W // size")),
+))
+
+
 # --- rollout -------------------------------------------------------------------------------------------------
 
 def rollout(weights):
@@ -338,4 +373,4 @@ ATTEND_PIXELS = Exercise(attend_pixels, {"seen": "B, C, H, W", "weights": "B, H 
 ), timed=lambda rng: (randn(rng, 64, 4, 8, 8), randn(rng, 64, 4, 8, 8), randn(rng, 64, 32, 8, 8)))
 
 
-LESSON_08 = (REGIONS, ROLLOUT, ADVERSARY, MOVE_GAZE, AUC, REINFORCE, HINGE, ATTEND_PIXELS)
+LESSON_08 = (REGIONS, PATCHES, ROLLOUT, ADVERSARY, MOVE_GAZE, AUC, REINFORCE, HINGE, ATTEND_PIXELS)

@@ -5,7 +5,7 @@ from .attention_view import AttentionView
 from .base import strip_widget_state
 from .decoding_tree import DecodingTree
 from .image_attention import ImageAttention
-from .mask_explorer import MaskExplorer
+from .mask_explorer import MaskExplorer, mask_pattern
 from .position_explorer import PositionExplorer
 from .quiz import Question, Quiz
 from .softmax_lab import SoftmaxLab
@@ -16,5 +16,5 @@ from .two_translators import TwoTranslators
 
 __all__ = [
     "Ask", "AttentionView", "DecodingTree", "ImageAttention", "MaskExplorer", "PositionExplorer", "Question", "Quiz",
-    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "TwoTranslators", "strip_widget_state",
+    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "TwoTranslators", "mask_pattern", "strip_widget_state",
 ]

@@ -31,6 +31,12 @@ PATTERNS = {
 }
 
 
+def mask_pattern(pattern: str, length: int, window: int = 3, stride: int = 4) -> np.ndarray:
+    """Who may see whom, boolean ``(length, length)``, ``True`` = may attend; names and sizes as in `MaskExplorer`."""
+    q, k = np.ogrid[:length, :length]
+    return PATTERNS[pattern](q, k, length, window, stride)
+
+
 class MaskExplorer(CourseWidget):
     """Which query (row) may see which key (column), how many pairs that is, and how far apart two positions are.
 
@@ -102,9 +108,8 @@ class MaskExplorer(CourseWidget):
     @property
     def mask(self) -> np.ndarray:
         """Who may see whom, ``True`` = may attend."""
-        q, k = np.ogrid[: self.length, : self.length]
-        seen = PATTERNS[self.pattern](q, k, self.length, self.window, self.stride)
-        return seen & (k <= q) if self.causal else seen
+        seen = mask_pattern(self.pattern, self.length, self.window, self.stride)
+        return np.tril(seen) if self.causal else seen
 
     @property
     def path(self) -> tuple[int, ...] | None:

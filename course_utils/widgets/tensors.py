@@ -210,7 +210,7 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
 
 def list_of_tokens(name: str, tokens) -> list[str]:
     """The tokens as strings; ``name``: what the caller calls them."""
-    if not isinstance(tokens, Iterable):
+    if isinstance(tokens, str) or not isinstance(tokens, Iterable):
         raise ValueError(f"{name} are {tokens!r:.40}; expected a list of tokens, such as ['the', 'cat'].")
     return [str(token) for token in tokens]
 
@@ -262,6 +262,8 @@ def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[l
     called = [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)]
     if padding is None:
         return called
+    if isinstance(padding, str):
+        raise ValueError(f"padding is {padding!r:.40}; expected one true or false a key, such as [False, True].")
     marks = [bool(mark) for mark in padding]
     if len(marks) != len(columns):
         raise ValueError(
