@@ -35,8 +35,8 @@ ALT = {
         "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the two outputs stand side by "
         "side, (B, T, d_model). 5, mix: W_o lets every output column read from all heads.",
     "03_masks":
-        "Two masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column per "
-        "key; a filled cell with a check mark is True, the query may attend to the key. Padding: the first three "
+        "Two masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column "
+        "per key; a filled cell with a check mark is True, the query may attend to the key. Padding: the first three "
         "columns, no query sees the padding. Causal: the lower triangle with the diagonal, a word sees itself and "
         "what stands before it.",
     "03_waves":
