@@ -28,18 +28,17 @@ ALT = {
         " weights, (T, T), whose rows sum to one. Weights times values give the output, (T, d_v), again a row per "
         "word.",
     "03_multi_head":
-        "Multi-head attention with four heads, in five parts. 1, project: x, shape (B, T, d_model), times W_q, W_k and "
-        "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into four groups, and a "
+        "Multi-head attention with two heads, in five parts. 1, project: x, shape (B, T, d_model), times W_q, W_k and "
+        "W_v gives queries, keys and values of the same shape. 2, split: their columns are cut into two groups, and a "
         "line of queries, one of keys and one of values lead to each head, (B, n_heads, T, d_k) with d_k = d_model / "
         "n_heads. 3, attend: each head, with its own part of queries, keys and values, makes its own weights, (T, T), "
-        "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the four outputs stand side by "
+        "and its own output, (T, d_k); all heads at the same time. 4, concatenate: the two outputs stand side by "
         "side, (B, T, d_model). 5, mix: W_o lets every output column read from all heads.",
     "03_masks":
-        "Four masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column "
-        "per key; a filled cell with a check mark is True, the query may attend to the key. Full: all 25 cells. "
-        "Padding: the first three columns, no query sees the padding. Causal: the lower triangle with the diagonal, a"
-        " word sees itself and what stands before it. Padding and causal: where both are True, the triangle without "
-        "the last two columns. Every query keeps at least one key.",
+        "Two masks for “the cat sat” and two padding tokens. Each is five by five, one row per query and one column "
+        "per key; a filled cell with a check mark is True, the query may attend to the key. Padding: the first three "
+        "columns, no query sees the padding. Causal: the lower triangle with the diagonal, a word sees itself and "
+        "what stands before it.",
     "03_waves":
         f"The sinusoidal position encoding, {POSITIONS} positions and {COLUMNS} columns. Left, five of its columns as "
         "waves against position: column 0 is a sine that repeats about every six positions, column 1 the cosine of the "
@@ -136,37 +135,37 @@ def _shape(axes, x, y, first, second):
 def _cuts(axes, left, middle, heads):
     """The gaps between the heads' groups of columns."""
     for head in range(1, heads):
-        x = left + 18 * head
-        path(axes, (x, middle - 23.5), (x, middle + 23.5), color=PAPER, line=4, head=False)
+        x = left + 36 * head
+        path(axes, (x, middle - 33.5), (x, middle + 33.5), color=PAPER, line=4, head=False)
 
 
 def multi_head():
     axes = card(440)
     random = np.random.default_rng(1)
-    heads, columns, cell = 4, 8, (9, 11)
+    heads, columns, cell = 2, 4, (18, 16)
     x = random.normal(size=(4, columns))
     projected = [x @ random.normal(size=(columns, columns)) for _ in range(3)]
-    lanes = [102 + 82 * i for i in range(heads)]
+    lanes = [144 + 162 * i for i in range(heads)]
     middle, bottom = (lanes[0] + lanes[-1]) / 2, 400
 
     for number, (at, title) in enumerate(((138, "project"), (366, "split"), (526, "attend in parallel"),
                                           (733, "concatenate"), (880, "mix")), 1):
         step(axes, at, 30, number, title)
-    grid(axes, 18, middle - 22, _shades(x), INK, cell)
-    text(axes, 54, middle - 42, "$x$", 22)
+    grid(axes, 18, middle - 32, _shades(x), INK, cell)
+    text(axes, 54, middle - 52, "$x$", 22)
     _shape(axes, 62, bottom, "(B, T,", "d_model)")
-    levels = (lanes[0] + 14, middle, lanes[-1] - 14)
+    levels = (lanes[0] - 10, middle, lanes[-1] + 10)
     for y, values, matrix, name, color in zip(levels, projected, ("$W_q$", "$W_k$", "$W_v$"),
                                               ("queries", "keys", "values"), (QUERY, KEY, VALUE), strict=True):
         way = ((92, y),) if y == middle else ((92, middle), (104, middle), (104, y))
         path(axes, *way, (118, y))
         box(axes, 141, y, 44, 36, fill=INK, label=matrix, size=20, text_color=PAPER)
         arrow(axes, (164, y), (182, y), color)
-        grid(axes, 184, y - 22, _shades(values), color, cell)
+        grid(axes, 184, y - 32, _shades(values), color, cell)
         _cuts(axes, 184, y, heads)
-        text(axes, 220, y - 38, name, 15, color, "bold")
+        text(axes, 220, y - 46, name, 15, color, "bold")
     _shape(axes, 220, bottom, "(B, T,", "d_model)")
-    trunks = ((266, -12, levels[0], QUERY), (276, 0, levels[1], KEY), (286, 12, levels[2], VALUE))
+    trunks = ((266, -24, levels[0], QUERY), (276, 0, levels[1], KEY), (286, 24, levels[2], VALUE))
     for x, down, y, color in trunks:
         path(axes, (258, y), (x, y), color=PAPER, line=5, head=False)
         path(axes, (258, y), (x, y), color=color, line=1.6, head=False)
@@ -174,62 +173,55 @@ def multi_head():
 
     outputs = []
     for head, y in enumerate(lanes):
-        box(axes, 476, y, 332, 72, fill=BAND, edge="none", corner=9)
+        box(axes, 476, y, 332, 146, fill=BAND, edge="none", corner=9)
         for x, down, _, color in trunks:
             path(axes, (x + 1, y + down), (303, y + down), color=PAPER, line=5, head=False)
             arrow(axes, (x, y + down), (309, y + down), color, 1.6)
-        text(axes, 322, y - 22, f"head {head + 1}", 15, INK, "bold", "left")
+        text(axes, 320, y - 54, f"head {head + 1}", 18, INK, "bold", "left")
         q, k, v = (values[:, 2 * head:2 * head + 2] for values in projected)
-        for at, values, color in ((346, q, QUERY), (374, k, KEY), (402, v, VALUE)):
-            grid(axes, at, y - 11, _shades(values), color, cell)
-        arrow(axes, (426, y + 11), (472, y + 11))
+        for at, values, color in ((318, q, QUERY), (362, k, KEY), (406, v, VALUE)):
+            grid(axes, at, y - 32, _shades(values), color, cell)
+        arrow(axes, (446, y), (472, y))
         weights = _softmax(q @ k.T / 2 ** 0.5)
-        grid(axes, 476, y - 11, weights, INK, (11, 11))
-        arrow(axes, (524, y + 11), (572, y + 11), VALUE)
+        grid(axes, 476, y - 36, weights, INK, (18, 18))
+        arrow(axes, (552, y), (576, y), VALUE)
         outputs.append(weights @ v)
-        grid(axes, 576, y - 11, _shades(outputs[-1]), VALUE, cell)
-        turn, end = 668 - 8 * abs(head - 1.5), middle + 10 * (head - 1.5)
-        path(axes, (598, y + 11), (turn, y + 11), (turn, end), (683, end), color=VALUE, line=1.6)
+        grid(axes, 580, y - 32, _shades(outputs[-1]), VALUE, cell)
+        end = middle + 24 * (head - 0.5)
+        path(axes, (620, y), (664, y), (664, end), (683, end), color=VALUE, line=1.6)
     _shape(axes, 381, bottom, "(B, n_heads,", "T, d_k)")
     _shape(axes, 498, bottom, "(B, n_heads,", "T, T)")
     _shape(axes, 613, bottom, "(B, n_heads,", "T, d_k)")
     joined = np.concatenate(outputs, axis=1)
-    grid(axes, 687, middle - 22, _shades(joined), VALUE, cell)
+    grid(axes, 687, middle - 32, _shades(joined), VALUE, cell)
     _cuts(axes, 687, middle, heads)
     _shape(axes, 723, bottom, "(B, T,", "d_model)")
     arrow(axes, (763, middle), (789, middle), VALUE)
     box(axes, 814, middle, 46, 38, fill=INK, label="$W_o$", size=20, text_color=PAPER)
     arrow(axes, (838, middle), (860, middle))
-    grid(axes, 864, middle - 22, _shades(joined @ random.normal(size=(columns, columns))), INK, cell)
-    text(axes, 900, middle - 40, "output", 15, INK, "bold")
+    grid(axes, 864, middle - 32, _shades(joined @ random.normal(size=(columns, columns))), INK, cell)
+    text(axes, 900, middle - 50, "output", 15, INK, "bold")
     _shape(axes, 895, bottom, "(B, T,", "d_model)")
     return axes
 
 
 def masks():
     axes = card(376)
-    length, cell = len(PADDED), 36
-    padding = np.array([[word != "<pad>" for word in PADDED]] * length)
-    causal = np.tril(np.ones((length, length), dtype=bool))
-    top = 116
-    panels = (("Full", np.ones_like(causal), "(T, T)", "True everywhere"),
-              ("Padding", padding, "(B, 1, T)", "key is not <pad>"),
-              ("Causal", causal, "(T, T)", "key is not after query"),
-              ("Padding & causal", padding & causal, "(B, T, T)", "both are True"))
-    text(axes, 84, top - 40, "key →", 15, KEY, "bold", "right")
-    text(axes, 84, top - 16, "query ↓", 15, QUERY, "bold", "right")
+    length, cell, top = len(PADDED), 46, 92
+    panels = (("Padding", np.array([[word != "<pad>" for word in PADDED]] * length), "key is not <pad>: (B, 1, T)"),
+              ("Causal", np.tril(np.ones((length, length), dtype=bool)), "key is not after query: (T, T)"))
+    text(axes, 148, top - 38, "key →", 18, KEY, "bold", "right")
+    text(axes, 148, top - 14, "query ↓", 18, QUERY, "bold", "right")
     for i, word in enumerate(PADDED):
-        text(axes, 84, top + (i + 0.5) * cell, word, 15, MUTED if word == "<pad>" else QUERY, align="right")
-    for panel, (name, mask, shape, rule) in enumerate(panels):
-        left = 96 + 222 * panel
-        centre = left + length * cell / 2
-        text(axes, centre, 30, name, 17, INK, "bold")
-        text(axes, centre, 54, rule, 15, INK)
+        text(axes, 148, top + (i + 0.5) * cell, word, 19, MUTED if word == "<pad>" else QUERY, align="right")
+    for panel, (name, mask, rule) in enumerate(panels):
+        left = 168 + 420 * panel
+        text(axes, left + length * cell / 2, 20, name, 21, INK, "bold")
+        text(axes, left + length * cell / 2, 48, rule, 18, INK)
         for j, word in enumerate(PADDED):
-            text(axes, left + (j + 0.5) * cell, top - 16, word.strip("<>"), 15, MUTED if word == "<pad>" else KEY)
+            text(axes, left + (j + 0.5) * cell, top - 14, word.strip("<>"), 18, MUTED if word == "<pad>" else KEY)
         checks(axes, left, top, mask, cell)
-        text(axes, centre, top + length * cell + 22, shape, 15, MUTED)
-    text(axes, 480, 350, "filled, ✓: True, the query may attend to the key      empty: False, its score becomes −∞", 15)
+    text(axes, 480, 350, "✓: True, the query may attend to the key      empty: False, its score becomes −∞", 18)
     return axes
 
 
