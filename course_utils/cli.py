@@ -163,9 +163,10 @@ def _parser() -> argparse.ArgumentParser:
         "site",
         _site,
         "write the course as a web site",
-        "A first page, every numbered notebook as a page, the lessons' slides, the ledger of claims, and a search over "
-        "all headings. The committed outputs are shown; nothing is executed. The site asks no host for anything, and "
-        "its links are relative: it opens from a disk and from any path of a server.",
+        "A first page, every numbered notebook as a page, the lessons' slides, the ledger of claims, a search over the "
+        "words of all sections, and the course itself as an archive. The committed outputs are shown; nothing is "
+        "executed. The site asks no host for anything, and its links are relative: it opens from a disk and from any "
+        "path of a server.",
         ["course site public"],
     )
     site.add_argument("out", type=Path, metavar="DIR", help="folder")
@@ -438,7 +439,8 @@ def _site(arguments: argparse.Namespace, root: Path) -> int:
         raise CourseError(f"{arguments.out} is a file; expected a folder.")
     start = time.perf_counter()
     claimed = [path for path in with_claims(numbered(root)) if MIME in path.read_text(encoding="utf-8")]
-    table = ledger.table(ledger.collect(claimed))._repr_html_() if claimed else ""
+    cards = sorted(ledger.collect(claimed), key=lambda card: card.holds and not card.failed_at)    # failures first
+    table = ledger.table(cards)._repr_html_() if claimed else ""
     files = build(root, arguments.out, table, tell=lambda file: _progress(str(file)))
     _progress("")
     size = sum(file.stat().st_size for file in files) / 1e6

@@ -449,6 +449,39 @@ def test_neuron_computes_the_weight(show):
         assert heights[0] / heights[1] == pytest.approx(QUERIES[1, 0, 2, k] / KEYS[1, 0, 1, k], rel=0.02)
 
 
+@pytest.mark.parametrize("kind", ["matrix", "links", "neuron"])
+def test_on_a_phone_all_words_are_seen(show, open_page, kind):
+    words = ["internationalisation", *"abcdefghijk", "<eos>"]
+    queries, keys = np.random.default_rng(0).normal(size=(2, 13, 6))
+    weights = np.exp(queries @ keys.T / 6**0.5)
+    made = AttentionView(weights / weights.sum(1, keepdims=True), words, queries=queries, keys=keys, view=kind)
+    page = show('<meta name="viewport" content="width=device-width, initial-scale=1"><main style="margin: 16px">', made,
+                page=open_page(viewport={"width": 390, "height": 844}))
+    stage = page.locator(".av-stage")
+    assert stage.evaluate("e => e.scrollWidth <= e.clientWidth")
+    if kind == "neuron":
+        assert page.locator(":is(.av-step, .av-sum, .av-number)").evaluate_all(
+            "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent)") == []
+
+
+def test_what_is_cut_at_the_right_fades_until_one_is_there(show, open_page):
+    page = show(AttentionView(np.eye(38), [f"w{k}" for k in range(38)]),
+                page=open_page(viewport={"width": 390, "height": 844}))
+    page.wait_for_selector(".av-stage.goes-on")
+    page.locator(".av-stage").evaluate("e => { e.scrollLeft = e.scrollWidth; }")
+    page.wait_for_selector(".av-stage:not(.goes-on)")
+
+
+def test_it_says_that_weights_are_nearly_uniform(show):
+    even = np.full((2, 3, 4), 0.25)
+    even[0] += [0.01, -0.01, 0.02, -0.02]
+    even[1] = [0.4, 0.2, 0.2, 0.2]
+    page = show(AttentionView(even, ROWS, COLUMNS, cell=(0, 0)))
+    assert page.locator(".av-uniform").inner_text() == "nearly uniform: each weight is close to 1/4"
+    page.locator(".av-stage").press("]")
+    assert not page.locator(".av-uniform").is_visible()
+
+
 def test_neuron_chooses_and_shows_what_is_masked(show):
     page = show(AttentionView(COMPUTED, list("abcd"), queries=QUERIES, keys=KEYS, view="neuron", cell=(2, 1)))
     page.locator(".av-asking .av-word").nth(0).hover()

@@ -2,7 +2,9 @@
 
 import json
 import re
+import subprocess
 import time
+import zipfile
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -18,9 +20,10 @@ from synthetic import code, lesson, text
 from course_utils import cli
 from course_utils.claims.card import MIME
 from course_utils.course import course_root, numbered
+from course_utils.publish.archive import content
 from course_utils.publish.notebooks import read, write
 from course_utils.publish.pages import page as html_page
-from course_utils.publish.site import Entry, build
+from course_utils.publish.site import INSTALL, Entry, build
 
 
 class Links(HTMLParser):
@@ -102,10 +105,39 @@ def visit(page, site, name="index.html"):
 def test_everything_is_there_and_every_link_leads_somewhere(site):
     assert sorted(path.name for path in site.glob("*.html")) == [
         "01_more.html", "01_one.html", "01_one.slides.html", "02_two.html", "02_two.slides.html", "index.html"]
-    assert sorted(path.name for path in (site / "assets").iterdir()) == [
-        "drawing.svg", "headings.js", "mathjax.js", "site.css", "site.js"]
+    names = sorted(path.name for path in (site / "assets").iterdir())
+    assert [name for name in names if not re.fullmatch(r"[0-9a-f]{16}\.(png|svg)", name)] == [
+        "headings.js", "mathjax.js", "site.css", "site.js"]
+    assert len(names) == 4 + 4, "each picture once, though it is on every page and slide"
     assert broken(site) == []
     assert all(path.stat().st_size < 1_500_000 for path in site.glob("*.html")), "MathJax stands in one file"
+
+
+def test_the_course_lies_beside_its_pages(site):
+    with zipfile.ZipFile(site / "attention-course.zip") as taken:
+        assert taken.namelist() == [f"attention-course/notebooks/{name}.ipynb" for name in (
+            "01_one", "02_two", "further/01_more")]
+    for name in ("index", "01_one", "01_more", "02_two"):
+        page = Links((site / f"{name}.html").read_text(encoding="utf-8"))
+        assert "attention-course.zip" in page.links
+        assert "Get the course (1 MB)" in page.words
+
+
+def test_the_archive_has_what_installs_and_runs_the_course_and_nothing_else():
+    root = course_root()
+    kept = {path.as_posix() for path in content(root)}
+    known = set(subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True,
+                               text=True, check=True).stdout.split("\n"))
+    assert kept - known == set(), "what git ignores stays here"
+    missing = {name for name in known - kept - {""} if not name.startswith((".", "tests/")) and name != "conftest.py"}
+    assert missing == set()
+    linked = re.findall(r"\]\((?!https?:)([^)#\s]+)\)", (root / "README.md").read_text(encoding="utf-8"))
+    assert {name for name in linked if name.rstrip("/") not in kept} == set()
+
+
+def test_the_first_page_says_what_the_readme_says_to_a_newcomer():
+    readme = (course_root() / "README.md").read_text(encoding="utf-8")
+    assert [line for line in INSTALL if f"\n{line}\n" not in readme] == []
 
 
 def test_the_check_of_links_sees_what_is_broken(tmp_path):
@@ -149,7 +181,7 @@ def test_a_site_refuses_a_file_as_folder(root, tmp_path, capsys):
 def test_every_notebook_says_what_the_first_page_needs():
     entries = [Entry(path) for path in numbered(course_root())]
     lessons = [entry for entry in entries if entry.slides]
-    assert [entry.path.name for entry in lessons if not (entry.question and entry.picture)] == []
+    assert [entry.path.name for entry in lessons if not (entry.question and entry.drawn[1])] == []
     assert [entry.path.name for entry in entries if entry.number != "00" and entry.minutes is None] == []
     assert all(10 <= entry.minutes <= 90 for entry in entries if entry.minutes)
 
@@ -169,21 +201,37 @@ def test_the_first_page_translates(browser_page, site):
     assert_quiet(page)
 
 
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+def test_the_first_screen_shows_attention(open_page, site, width, height):
+    page = visit(open_page(viewport={"width": width, "height": height}, has_touch=width == 390), site)
+    assert page.locator(".av-cells").bounding_box()["y"] < height - 100
+    if width == 390:
+        small = page.locator(".translator :is(button, select, input)").evaluate_all(
+            "all => all.filter(e => e.checkVisibility() && e.offsetHeight < 40).map(e => e.outerHTML)")
+        assert small == []
+        assert not page.locator(".av-hint").is_visible()
+
+
 def test_a_heading_is_found_and_reached(browser_page, site):
     page = visit(browser_page, site, "02_two.html")
-    field = page.get_by_role("searchbox", name="Search the headings")
+    field = page.get_by_role("searchbox", name="Search the course")
     field.fill("RESUME elan")
+    page.wait_for_selector(".site-search li")
     found = page.locator(".site-search li")
     assert found.count() == 3
     assert "Élan and résumé" in found.first.inner_text()
-    assert page.locator(".site-search [role=status]").inner_text() == "3 headings"
+    assert page.locator(".site-search [role=status]").inner_text() == "3 sections"
     assert serious(page, ".site-header") == []
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
     page.wait_for_url("**/01_more.html#**")
     page.wait_for_function("scrollY > 200")
     field.fill("no such words")
-    assert page.locator(".site-search [role=status]").inner_text() == "No heading has these words."
+    page.wait_for_selector(".site-search [role=status]")
+    assert "neither in its heading nor in its text" in page.locator(".site-search [role=status]").inner_text()
+    field.fill("tensor-soft")  # beginnings of words in the code
+    page.wait_for_function("document.querySelector('.site-search li')")
+    assert page.locator(".site-search li").first.inner_text().endswith("in its text")
     field.press("Escape")
     assert not page.locator(".site-search [role=status]").is_visible()
     field.fill("Lesson 02_two")
@@ -226,14 +274,63 @@ def test_a_page_can_be_read_in_light_and_in_dark(open_page, site, name, dark):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", "paper is white"
 
 
-def test_a_page_leaves_out_hidden_code_and_the_bar_of_a_finished_training(tmp_path):
+def test_a_page_leaves_out_hidden_code_bars_and_what_is_not_written(tmp_path):
     notebook = lesson(tmp_path)
+    bar = f"training: 100%|{30 * '█'}| 20/20 [00:01<00:00, loss 0.1]\n"
+
+    def card(words):
+        return {"text/html": f"<div>{words}</div>", "text/plain": f"… {words}"}
+
     notebook.cells = [code("-", "how_it_is_drawn()", "hide-input", stdout="what it shows\n"),
-                      code("-", "fit()", stdout=f"training: 100%|{30 * '█'}| 20/20 [00:01<00:00, loss 0.1]\n")]
+                      code("-", "fit()", stdout=f"{bar}loss 0.1 after 20\n"), code("-", "fit()", stdout=bar),
+                      code("-", "stub()", "exercise", data=card("stub: not written yet.")),
+                      code("-", "compare()", data=card("You predicted nothing. Measured: 5."))]
     words = Links(html_page(notebook, tmp_path)).words
     assert "what it shows" in words
     assert "how_it_is_drawn" not in words
-    assert "training: 20/20 [00:01<00:00, loss 0.1]" in words
+    assert "loss 0.1 after 20" in words
+    assert "training" not in words
+    assert "stub()" in words
+    assert "not written" not in words
+    assert "Measured: 5." in words
+    assert "predicted nothing" not in words
+
+
+def test_a_page_is_for_a_reader_until_a_switch_shows_the_notes(open_page, tmp_path):
+    notebook = lesson(tmp_path)
+    table = "| part | section | minutes |\n|---|---|---|\n| 1 | One | 5 |\n"
+    notebook.cells[2:2] = [text("skip", f"You can\n\n{table}\nand then."), code("skip", "import math\nfrom x import y")]
+    wide = "\\qquad ".join(f"x_{{{k}}} = \\frac{{a}}{{b}}" for k in range(12))
+    notebook.cells.append(text("-", f"### Wide\n\n$${wide}$$"))
+    (tmp_path / "page.html").write_text(html_page(notebook, tmp_path), encoding="utf-8")
+    page = visit(open_page(viewport={"width": 390, "height": 800}), tmp_path, "page.html")
+    page.evaluate("MathJax.startup.promise")
+    assert page.locator(".setup summary").inner_text() == "Setup"
+    assert not page.get_by_text("import math").is_visible()
+    formula = page.locator("mjx-container[display]").last
+    assert formula.evaluate("e => e.scrollWidth > e.clientWidth && e.tabIndex === 0"), "a formula keeps its size"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    about = page.get_by_text("The point: one vector is too small")
+    assert not about.is_visible()
+    assert not page.get_by_text("minutes", exact=True).is_visible()
+    assert page.get_by_text("and then.").is_visible()
+    page.locator(".contents summary").click()
+    page.get_by_label("teacher's notes").check()
+    assert about.is_visible()
+    assert page.get_by_text("minutes", exact=True).is_visible()
+    page.locator("h3 .permalink").last.click()
+    assert page.url.endswith(f"#cell-id={notebook.cells[-1].id}")
+    assert_quiet(page)
+
+
+def test_code_is_copied(open_page, site):
+    context = {"permissions": ["clipboard-read", "clipboard-write"]}
+    page = visit(open_page(**context), site, "01_one.html")
+    cell = page.locator(".can-copy").first
+    cell.hover()
+    cell.get_by_role("button", name="copy").click()
+    cell.get_by_role("button", name="copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == cell.locator(".highlight").inner_text().strip()
 
 
 def test_on_paper_no_line_is_cut_and_what_is_long_may_break(open_page, tmp_path):
@@ -244,7 +341,7 @@ def test_on_paper_no_line_is_cut_and_what_is_long_may_break(open_page, tmp_path)
     page = visit(open_page(viewport={"width": 390, "height": 800}), tmp_path, "page.html")
     page.evaluate("MathJax.startup.promise")
     output = page.locator(".jp-RenderedText").last
-    assert output.inner_text().startswith("training: 20/20 [00:01<00:00, loss 0.1]"), "a bar is for a screen that moves"
+    assert output.inner_text().startswith("number 7"), "a bar is for a screen that moves"
     page.wait_for_function("[...document.querySelectorAll('.jp-RenderedText')].at(-1).matches('.goes-on')")
     output.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
     page.wait_for_function("![...document.querySelectorAll('.jp-RenderedText')].at(-1).matches('.goes-on')")
@@ -285,7 +382,16 @@ def whole(tmp_path_factory):
 def test_the_whole_site_has_no_broken_link(whole):
     assert broken(whole) == []
     headings = json.loads((whole / "assets" / "headings.js").read_text(encoding="utf-8")[len("const HEADINGS = "):-2])
-    assert [file for file, _, _ in headings] == [f"{path.stem}.html" for path in numbered(course_root())]
+    assert [file for file, *_ in headings] == [f"{path.stem}.html" for path in numbered(course_root())]
+    assert sum(path.stat().st_size for path in whole.rglob("*") if path.is_file()) < 50e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["positional", "multi-head", "KV cache", "dropout", "rotary", "Adam", "fine-tuning"])
+def test_what_a_visitor_looks_for_is_found(browser_page, whole, words):
+    page = visit(browser_page, whole)
+    page.get_by_role("searchbox", name="Search the course").fill(words)
+    page.wait_for_function("document.querySelector('.site-search li')")
 
 
 @pytest.mark.slow

@@ -206,6 +206,41 @@ def test_it_says_what_it_can_do(show, still, text, message):
     assert said(page) == ""
 
 
+@pytest.mark.parametrize(("name", "wrote", "why"), [
+    ("new word", "les étudiants lisent les étudiants .", "“the students read the students”"),
+    ("odd order", "la maison voit la vieille reine .", "“the house sees the old queen”"),
+    ("too long", "la vieille reine voit la maison et les médecins lisent une lettre et les enfants dorment près de l' "
+                 "hôpital et il visite un petit pays et le gouvernement a signé l' accord et un livre et ils "
+                 "travaillent .", "“a man wrote” and “were not seen” are gone"),
+])
+def test_it_fails_where_it_says_so(show, still, name, wrote, why):
+    page = show(Translator(), page=still)
+    page.locator(".tr-failures button", has_text=name).click()
+    assert words(page) == [*wrote.split(), "<eos>"]
+    assert why in said(page)
+
+
+def test_a_press_selects_what_stands_there_and_the_next_one_does_not(show, still):
+    page = show(Translator(SHORT), page=still)
+    field = page.get_by_role("combobox", name="English sentence")
+    field.click()
+    page.keyboard.type("he slept")
+    assert field.input_value() == "he slept"
+    field.click(position={"x": 12, "y": 12})
+    page.keyboard.type("x")
+    assert field.input_value() == "xhe slept"
+
+
+def test_on_a_phone_the_answer_is_brought_into_view(show, open_page):
+    page = show('<meta name="viewport" content="width=device-width, initial-scale=1"><p style="height: 600px">',
+                Translator(), page=open_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce"))
+    typed(page, "the dog slept .")
+    for place in (".tr-said", ".tr-words"):
+        box = page.locator(place).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 844
+
+
 def test_a_translation_that_is_not_the_true_one_has_no_alignment(show, still):
     page = show(Translator(), page=still)
     wrong = page.evaluate_handle("0")

@@ -1,9 +1,13 @@
 """The widgets without the rest: no course, no torch, or a model of somebody else."""
 
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
+
+from course_utils.course import course_root
 
 BLOCKED = """
 import sys
@@ -17,8 +21,8 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, timeout=120)
+def run(code: str, blocked: str = BLOCKED) -> str:
+    done = subprocess.run([sys.executable, "-c", blocked + code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -39,6 +43,18 @@ print(view, *sorted(name for name in sys.modules if name.startswith("course_util
 def test_a_room_is_imported_without_pyplot(room):
     """It takes most of the time, and only a plot of one's own needs it."""
     assert run(f"import course_utils.{room}\nprint('matplotlib.pyplot' in sys.modules)") == "False\n"
+
+
+def test_the_two_lines_of_the_readme_bring_all_that_the_view_needs():
+    readme = (course_root() / "README.md").read_text(encoding="utf-8")
+    named, = re.findall(r"^pip install ([\w ]+)\npip install --no-deps \.$", readme, re.MULTILINE)
+    needed = {*named.split(), "ipywidgets", "numpy"}  # which those two bring
+    course = tomllib.loads((course_root() / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    without = {re.match(r"[\w-]+", line)[0].replace("-", "_") for line in course} - needed
+    code = BLOCKED.replace('== "torch"', f"in {sorted(without)}")
+    assert len(without) > 15
+    run("import numpy\nfrom course_utils.widgets import AttentionView\n"
+        "AttentionView(numpy.eye(2), ['a', 'b']).to_html()", code)
 
 
 def test_the_block_blocks():

@@ -109,7 +109,7 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
             cell.outputs = []
         cells.append(cell)
     page = prepared(new_notebook(cells=cells, metadata=METADATA), folder)
-    parts = {"sections": [], "before": None, "after": None}
+    parts = {"sections": [], "before": None, "after": None, "notes": False}
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
 
 

@@ -1,4 +1,8 @@
-"""Pages from executed notebooks: the whole notebook as one HTML file to read, solutions and notes folded."""
+"""Pages from executed notebooks: one HTML file to read, with solutions and imports folded.
+
+A page has no kernel and mostly a reader who is not the speaker. So speaker notes are hidden until a switch shows them,
+and left out are the bars of finished trainings and what only says that the reader has written nothing yet.
+"""
 
 import re
 from pathlib import Path
@@ -7,8 +11,13 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from .exporting import export, headings, prepared
+from .notebooks import slide_type
 
-BAR = re.compile(r"100%\|█+\| ")               # of a training that came to its end: the numbers beside it say so
+BAR = re.compile(r"^.*100%\|█+\|.*\n?", re.MULTILINE)      # of a training that came to its end
+TIMETABLE = re.compile(r"^\|[^\n]*\bminutes[^\n]*\|\n(?:\|[^\n]*(?:\n|\Z))+", re.MULTILINE)    # for who teaches
+IMPORTS = re.compile(r"(?:import|from) ")
+UNWRITTEN = "… "                                # begins the card of an exercise that is not written yet
+UNPREDICTED = "You predicted nothing. "         # what is said after it, what was measured, is shown
 
 
 def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[str, str] | None = None,
@@ -35,7 +44,26 @@ def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[st
     parts = {"sections": sections, "before": before, "after": after, "site": site}
     mathjax = site and site["mathjax"]
     shown = prepared(notebook, folder)
-    for output in (output for cell in shown.cells for output in cell.get("outputs", ())):
-        if output.output_type == "stream":
-            output.text = BAR.sub("", output.text)
+    for cell in shown.cells[:3]:
+        if cell.cell_type == "markdown":
+            cell.source = TIMETABLE.sub(r'<div class="notes">\n\n\g<0>\n</div>\n', cell.source)
+    parts["notes"] = any(slide_type(cell) == "notes" for cell in shown.cells)
+    for cell in shown.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in map(_told, cell.outputs) if output]
+    first = next((cell for cell in shown.cells if cell.cell_type == "code"), None)
+    if first and IMPORTS.match(first.source):
+        first.metadata["setup"] = True
     return export(HTMLExporter, "page", shown, folder, title, parts, mathjax)
+
+
+def _told(output: NotebookNode) -> NotebookNode | None:
+    """The output as a page shows it; ``None`` if nothing is left of it."""
+    if output.output_type == "stream":
+        output.text = BAR.sub("", output.text)
+        return output if output.text.strip() else None
+    data = output.get("data", {})
+    for kind in {"text/html", "text/plain"} & set(data):
+        data[kind] = data[kind].replace(UNPREDICTED, "")
+    plain = data.get("text/plain", "")
+    return None if plain.startswith(UNWRITTEN) and not plain.startswith(f"{UNWRITTEN}Measured: ") else output

@@ -1,12 +1,16 @@
 """The course as a web site: a first page, every notebook as a page, the lessons' slides, the ledger, all linked.
 
 Everything lies in one folder and asks no host for anything; the links are relative, so that the site opens from a disk
-and from any path of a server. What single pages hold inside (MathJax), the site has once.
+and from any path of a server. What single pages hold inside (MathJax, pictures), the site has once. Beside the pages
+lies the course itself, as an archive.
 """
 
 import base64
+import hashlib
 import json
+import math
 import re
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,14 +21,23 @@ from nbformat import NotebookNode
 
 from ..course import is_further, numbered, replace_file
 from ..widgets import Translator
+from . import archive
 from .exporting import TEMPLATES, heading, headings, script
-from .notebooks import read, tags
+from .notebooks import read, slide_type, tags
 from .pages import page
 from .slides import deck
 
+# what a newcomer types in the course's folder, as in README: on Linux and macOS, on Windows
+INSTALL = ("python3 -m venv .venv && .venv/bin/pip install -c requirements.lock -e . && .venv/bin/course fetch && "
+           ".venv/bin/course lab",
+           r"py -3.13 -m venv .venv; .venv\Scripts\pip install -c requirements.lock -e .; .venv\Scripts\course fetch; "
+           r".venv\Scripts\course lab")
 MATHJAX = "assets/mathjax.js"
 _FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
 _STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
+_EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg|svg)(?:\+xml)?;base64,([^"]+)"')
+_FORMULA = re.compile(r"\$[^$]*\$")
+_WORD = re.compile(r"[^\W\d_][^\W_]+")
 _ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
 
 
@@ -40,7 +53,8 @@ class Entry:
         opening = [cell for cell in self.notebook.cells[:3] if cell.cell_type == "markdown"]
         self.question = next((name for cell in opening for name in headings(cell, 2)), "")
         self.minutes = _minutes(self.notebook)
-        self.picture, self.drawn = _picture(self.notebook, path)
+        self.drawn = _picture(self.notebook, path)
+        self.picture = ""                              # where it lies in the site
 
     @property
     def link(self) -> tuple[str, str]:
@@ -48,10 +62,26 @@ class Entry:
         return self.file, heading(self.notebook)
 
     def index(self) -> list:
-        """What the search looks through: the page, its title, and its headings with their places."""
-        cells = [cell for cell in self.notebook.cells if not headings(cell, 1) and "solution" not in tags(cell)]
-        return [self.file, heading(self.notebook), [[f"cell-id={cell.id}", name] for cell in cells for order in (2, 3)
-                                                    for name in headings(cell, order)]]
+        """What the search looks through: the page, its title and words, and its headings with their places and words.
+
+        The words of a section are each there once, those of its text and of the code that is shown.
+        """
+        sections = [[self.file, heading(self.notebook), set()]]
+        for cell in self.notebook.cells:
+            if tags(cell) & {"solution", "hide-input"} or slide_type(cell) == "notes":
+                continue
+            if not headings(cell, 1):
+                sections += [[f"cell-id={cell.id}", name, set()] for order in (2, 3) for name in headings(cell, order)]
+            sections[-1][2] |= _words(cell.source)
+        (file, title, words), *rest = [[*section, " ".join(sorted(words))] for *section, words in sections]
+        return [file, title, words, rest]
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text without accents and formulas, in lower case, as site.js looks for them."""
+    bare = "".join(letter for letter in unicodedata.normalize("NFD", _FORMULA.sub(" ", text))
+                   if not unicodedata.combining(letter))
+    return set(_WORD.findall(bare.lower()))
 
 
 def _minutes(notebook: NotebookNode) -> int | None:
@@ -63,14 +93,14 @@ def _minutes(notebook: NotebookNode) -> int | None:
 
 
 def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
-    """Name and content of the notebook's first drawing; else the first attention view's; else two empty ones."""
+    """Kind and content of the notebook's first drawing; else of the first attention view's; else two empty ones."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
-            return Path(found[1]).name, (path.parent / found[1]).read_bytes()
+            return "svg", (path.parent / found[1]).read_bytes()
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
-                return f"{path.stem}.png", base64.b64decode(found[1])
+                return "png", base64.b64decode(found[1])
     return "", b""
 
 
@@ -95,24 +125,42 @@ def build(root: Path, folder: Path, ledger: str = "",
     for lesson in lessons:
         lesson.further = [entry for entry in everything if is_further(entry.path) and entry.number == lesson.number]
     index = [entry.index() for entry in everything]
-    site = {"ledger": bool(ledger)}
-    written = []
+    written = {}
+
+    def done(name: str) -> None:
+        written[name] = folder / name
+        tell(folder / name)
 
     def write(name: str, text: str) -> None:
         with replace_file(folder / name) as file:
-            file.write(text)
-        written.append(folder / name)
-        tell(folder / name)
+            file.write(_EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
+        done(name)
+
+    def picture(kind: str, content: bytes) -> str:
+        """Where a picture lies; the same one, on a page and on a slide, is written once."""
+        name = f"assets/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
+        if name not in written:
+            with replace_file(folder / name, "wb") as file:
+                file.write(content)
+            done(name)
+        return name
+
+    def apart(found: re.Match) -> str:
+        return f'{found[1]}{picture(found[2], base64.b64decode(found[3]))}"'
+
+    taken = f"{archive.NAME}.zip"
+    archive.write(root, folder / taken)
+    done(taken)
+    size = math.ceil(written[taken].stat().st_size / 1e6)
+    site = {"ledger": bool(ledger), "archive": taken, "megabytes": size}
 
     write(MATHJAX, script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"))
     write("assets/headings.js", f"const HEADINGS = {json.dumps(index, ensure_ascii=False)};\n")
     for name in ("site.css", "site.js"):
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
-        if lesson.picture:
-            with replace_file(folder / "assets" / lesson.picture, "wb") as file:
-                file.write(lesson.drawn)
-            written.append(folder / "assets" / lesson.picture)
+        kind, content = lesson.drawn
+        lesson.picture = picture(kind, content) if content else ""
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = site | {"slides": entry.slides, "mathjax": MATHJAX}
@@ -123,8 +171,8 @@ def build(root: Path, folder: Path, ledger: str = "",
         write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
     translator = Markup(Translator().to_html())
     write("index.html", _template("index").render(site=site, lessons=lessons, everything=everything,
-                                                  translator=translator))
-    return written
+                                                  translator=translator, install=INSTALL))
+    return list(written.values())
 
 
 def _neighbours(entry: Entry, lessons: list[Entry]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:

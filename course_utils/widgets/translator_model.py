@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
 
 BOS, EOS = 1, 2
 
@@ -20,6 +19,8 @@ class TranslatorFile:
     """
 
     def __init__(self, path: Path):
+        from safetensors import safe_open  # the other widgets do without
+
         with safe_open(path, "np") as file:
             self.tensors = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
             self.about = about = json.loads(file.metadata()["about"])

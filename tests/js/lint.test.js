@@ -8,7 +8,7 @@ import { widgets } from "./widgets.js";
 
 const PAGE = ["AbortController", "HEADINGS", "MathJax", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
   "addEventListener", "atob", "cancelAnimationFrame", "clearTimeout", "document", "getComputedStyle", "innerHeight",
-  "innerWidth", "matchMedia", "requestAnimationFrame", "setTimeout", "window"];
+  "innerWidth", "matchMedia", "navigator", "requestAnimationFrame", "setTimeout", "window"];
 const config = {
   languageOptions: {
     ecmaVersion: 2023, sourceType: "script", globals: Object.fromEntries(PAGE.map((name) => [name, "readonly"])),

@@ -112,6 +112,10 @@ class AttentionView extends CourseWidget {
     this.stage = element("div", { class: "av-stage", tabindex: 0, role: "application" });
     this.stage.setAttribute("aria-roledescription", "attention view");
     answerKeys(this.stage, this.stageKeys(), this.closing.signal);
+    this.stage.addEventListener("scroll", () => this.showEdge(), { signal: this.closing.signal });
+    this.watcher?.disconnect();
+    this.watcher = new ResizeObserver(() => this.showEdge());
+    this.watcher.observe(this.stage);
     this.readout = element("div", { class: "av-readout", role: "status", "aria-live": "polite" });
     this.legend = element("div", { class: "av-legend" });
     this.cut = element("div", { class: "av-cut", role: "note" });
@@ -207,6 +211,13 @@ class AttentionView extends CourseWidget {
     if (this.choosers.between) this.choosers.between.parentNode.hidden = !["matrix", "links"].includes(view);
     this.legend.replaceChildren(...this.drawing.legend());
     this.showHead();
+    this.watcher.observe(this.drawing.node);
+  }
+
+  // What is cut at the right edge fades there, until one has scrolled to its end.
+  showEdge() {
+    const { scrollLeft, clientWidth, scrollWidth } = this.stage;
+    this.stage.classList.toggle("goes-on", scrollLeft + clientWidth < scrollWidth - 2);
   }
 
   // What the legends of several drawings have in common.
@@ -276,7 +287,7 @@ class AttentionView extends CourseWidget {
       tokenElement(this.rows[row], "av-query"), " → ", tokenElement(this.columns[column], "av-key"), "  ",
       ...(compared.length ? [] : [element("b", { class: "av-value", text: readable(this.weight(row, column)) }), " "]),
       ...compared.flatMap((other) => this.saysOf(other, row, column)),
-      small(`row ${row}, column ${column}`),
+      element("span", { class: "av-where av-indices", text: `row ${row}, column ${column}` }),
       ...(this.isAligned(row, column) ? [small(" · true link")] : []),
       ...(this.isPadding(row, column) ? [small(" · padding")] : []),
       ...(this.isMasked(row, column) ? [small(" · masked")] : []),

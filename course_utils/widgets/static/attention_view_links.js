@@ -1,6 +1,7 @@
 // --- links ------------------------------------------------------------------------------------------------------
 
 const LINKS_WIDTH = 300;
+const LINKS_WIDTH_NARROW = 76; // on a phone, where both columns of tokens shall be seen
 const LINES_AT_MOST = 2000; // links drawn at once; the strongest are kept
 const FAINTEST = 0.01; // links below this share of the scale are not drawn
 
@@ -21,7 +22,9 @@ class LinksDrawing {
     this.side = "row"; // the selected cell is shown with all links of its row, or of its column
     const most = Math.max(view.most("row"), view.most("column"));
     this.pitch = pitchFor(most, 340, 28);
-    const type = typeFor(this.pitch);
+    const narrow = onPhone();
+    this.across = narrow ? LINKS_WIDTH_NARROW : LINKS_WIDTH;
+    const type = narrow ? TYPES[0] : typeFor(this.pitch);
     const left = labelWidth(view.sides.row, type, 74, view.names.row);
     const right = labelWidth(view.sides.column, type, 34, view.names.column);
     const above = 24;
@@ -30,7 +33,7 @@ class LinksDrawing {
     this.others = shape("g", { class: "av-other-links" });
     this.chosen = shape("g");
     this.marks = shape("g", { class: "av-aligned-links" });
-    const lines = shape("svg", { class: "av-lines", width: LINKS_WIDTH, height, "aria-hidden": "true" });
+    const lines = shape("svg", { class: "av-lines", width: this.across, height, "aria-hidden": "true" });
     lines.append(this.others, this.chosen, this.marks);
     lines.style.cssText = `left:${left}px; top:${above}px`;
 
@@ -39,17 +42,17 @@ class LinksDrawing {
       node.style.cssText = `right:calc(100% - ${left - 6}px); top:${middle(i)}px`;
     };
     const placeColumn = (node, j) => {
-      node.style.cssText = `left:${left + LINKS_WIDTH + 6}px; top:${middle(j)}px`;
+      node.style.cssText = `left:${left + this.across + 6}px; top:${middle(j)}px`;
     };
     this.rowAxis = new TokenAxis(view, "row", "", this.pitch, placeRow, (i) => this.choose("row", i));
     this.columnAxis = new TokenAxis(view, "column", "", this.pitch, placeColumn, (j) => this.choose("column", j));
     const queries = element("span", { class: "av-query av-caption", text: view.names.row });
     const keys = element("span", { class: "av-key av-caption", text: view.names.column });
     queries.style.cssText = `right:calc(100% - ${left - 6}px)`;
-    keys.style.cssText = `left:${left + LINKS_WIDTH + 6}px`;
+    keys.style.cssText = `left:${left + this.across + 6}px`;
     this.node = element("div", { class: "av-links" },
       [queries, keys, lines, ...this.rowAxis.nodes, ...this.columnAxis.nodes]);
-    this.node.style.cssText = `width:${left + LINKS_WIDTH + right}px; height:${above + height + 4}px`;
+    this.node.style.cssText = `width:${left + this.across + right}px; height:${above + height + 4}px`;
     setType(this.node, type);
     this.controls = view.heads > 1 ? this.headBoxes() : null;
   }
@@ -144,8 +147,8 @@ class LinksDrawing {
   curve(row, column, apart = 0) {
     const y = (row + 0.5) * this.pitch + apart;
     const z = (column + 0.5) * this.pitch + apart;
-    const bend = LINKS_WIDTH / 2;
-    return `M0,${y} C${bend},${y} ${LINKS_WIDTH - bend},${z} ${LINKS_WIDTH},${z}`;
+    const { across } = this;
+    return `M0,${y} C${across / 2},${y} ${across / 2},${z} ${across},${z}`;
   }
 
   legend() {

@@ -2,6 +2,7 @@
 
 const TYPES = [13, 20]; // sizes of a token, in CSS pixels: as large as its row allows
 const LONGEST = 8.5; // times its size; longer tokens end in an ellipsis
+const EVEN = 0.1; // share by which weights may differ from 1 / columns and still be called nearly uniform
 const ROOM_FOR_TEXT = 13; // with less between two tokens, only the selected one is written
 
 // The tokens of one side of the view, "row" or "column". `place(node, index)` puts a node at its position;
@@ -64,6 +65,11 @@ function pitchFor(count, room, most) {
   return Math.max(smallest, Math.min(most, Math.floor(Math.max(room, smallest === 1 ? 520 : 0) / count)));
 }
 
+// A narrow screen. What is drawn for it keeps its size when the screen is turned, until another view is chosen.
+function onPhone() {
+  return matchMedia("(max-width: 480px)").matches;
+}
+
 // --- the matrix -------------------------------------------------------------------------------------------------
 
 class MatrixDrawing {
@@ -71,15 +77,18 @@ class MatrixDrawing {
     this.view = view;
     const { rows, columns } = view;
     const [mostRows, mostColumns] = [view.most("row"), view.most("column")];
-    const pitch = Math.min(pitchFor(mostRows, 285, 40), pitchFor(mostColumns, 560, 40));
+    const narrow = onPhone();
+    const pitch = Math.min(pitchFor(mostRows, 285, 40), pitchFor(mostColumns, narrow ? 190 : 560, 40));
     Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
-    const type = typeFor(pitch);
+    const type = narrow ? TYPES[0] : typeFor(pitch);
     const left = labelWidth(view.sides.row, type, 74, `${view.names.row} ↓`);
-    const slanted = Math.SQRT1_2 * pitch >= type; // closer slanted lines would run into each other: upright, then
+    // closer slanted lines would run into each other: upright, then, and where there is no room for the last one's end
+    const slanted = !narrow && Math.SQRT1_2 * pitch >= type;
     const above = Math.ceil(labelWidth(view.sides.column, type, 34) * (slanted ? 0.71 : 1)) + (slanted ? type : 8);
 
     this.canvas = element("canvas", { class: "av-cells" });
     this.marks = shape("g", { class: "av-aligned" });
+    this.uniform = element("span", { class: "av-uniform" });
     this.bands = shape("g");
     const overlay = shape("svg", { class: "av-overlay", width: this.width, height: this.height, "aria-hidden": "true" });
     overlay.append(this.marks, this.bands);
@@ -124,6 +133,7 @@ class MatrixDrawing {
     paintMatrix(this.canvas, weights, rows.length, columns.length, top);
     this.board.classList.toggle("has-masked", causal);
     if (causal) clearMasked(this.canvas);
+    this.uniform.textContent = isUniform(weights, columns.length) ? `nearly uniform: each weight is close to 1/${columns.length}` : "";
     this.marks.replaceChildren(...alignment.flatMap(([i, j]) => this.outlines(i, j)));
     this.rowAxis.showSentences();
     this.columnAxis.showSentences();
@@ -155,7 +165,7 @@ class MatrixDrawing {
 
   legend() {
     const { view } = this;
-    return [this.scale(), ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.maskedKey(), ...view.paddingKey(), view.hint("arrows move")];
+    return [this.scale(), this.uniform, ...(view.alignment.length ? [this.alignmentKey()] : []), ...view.maskedKey(), ...view.paddingKey(), view.hint("arrows move")];
   }
 
   scale() {
@@ -168,6 +178,11 @@ class MatrixDrawing {
     sample.append(shape("rect", { ...box, class: "av-halo" }), shape("rect", { ...box, class: "av-outline" }));
     return element("span", { class: "av-alignment-key" }, [sample, "true alignment"]);
   }
+}
+
+// Whether no weight is far from that of an even distribution: then the brightest colour says nothing.
+function isUniform(weights, columns) {
+  return columns > 1 && weights.every((weight) => Math.abs(weight * columns - 1) < EVEN);
 }
 
 // Of a causal matrix, let what lies below the canvas be seen after the diagonal.

@@ -20,7 +20,7 @@ class SentenceWidget extends CourseWidget {
     return { weights, about };
   }
 
-  // Where one types or chooses a sentence. go(text) is the subclass's.
+  // Where one types or chooses a sentence; the words it knows are for the end. go(text) is the subclass's.
   reading() {
     const { signal } = this.closing;
     const id = `sentence-${++fields}`;
@@ -31,6 +31,13 @@ class SentenceWidget extends CourseWidget {
       autocapitalize: "none", enterkeyhint: "go",
     });
     this.field.addEventListener("input", () => this.complete(), { signal });
+    // who comes with the pointer to a sentence that stands there wants another one; a second press sets the caret
+    let came = true;
+    this.field.addEventListener("click", () => {
+      if (came && this.field.value === this.state.text) this.field.select();
+      came = false;
+    }, { signal });
+    this.field.addEventListener("blur", () => { came = true; }, { signal });
     answerKeys(this.field, {
       Enter: () => (this.offered >= 0 ? this.take(this.offered) : this.go(this.field.value)),
       ArrowDown: () => this.offer(1),
@@ -45,7 +52,7 @@ class SentenceWidget extends CourseWidget {
     }, { signal });
 
     this.picker = element("select", { "aria-label": "a sentence with a known translation" }, [
-      element("option", { value: "", text: `or choose one of ${this.pairs.length} sentences, whose true translation is known …` }),
+      element("option", { value: "", text: `or one of ${this.pairs.length} examples …` }),
       ...groupedByLength(this.pairs).map(([name, members]) => element("optgroup", { label: name }, members.map(
         (k) => element("option", { value: k, text: this.pairs[k].source.join(" ") })))),
     ]);
@@ -55,14 +62,14 @@ class SentenceWidget extends CourseWidget {
       this.go(source.join(" "));
     }, { signal });
 
-    const known = element("details", { class: "tr-known" }, [
+    this.known = element("details", { class: "tr-known" }, [
       element("summary", { text: `The ${this.lexicon.length} words it knows` }), element("p", { text: this.lexicon.join(" ") }),
     ]);
     const typing = element("div", { class: "tr-field" }, [
       element("div", { class: "tr-typing" }, [this.field, this.offers]), this.button("Translate", "translate", () => this.go(this.field.value)),
     ]);
     this.said = element("div", { class: "tr-said", role: "status" });
-    return element("div", { class: "tr-reading" }, [typing, this.picker, known]);
+    return element("div", { class: "tr-reading" }, [typing, this.picker]);
   }
 
   // The words of the text, and the known pair with the same words, if there is one; the field shows the text.
@@ -78,6 +85,11 @@ class SentenceWidget extends CourseWidget {
     this.said.replaceChildren(...lines.map((line) => element("p", { text: line })));
   }
 
+  // After the reader has asked for a translation: what was said of it, and its words, may lie below the screen.
+  bringIntoView(words) {
+    if (matchMedia("(pointer: coarse)").matches) this.field.blur(); // takes the keyboard off the screen
+    for (const node of [words, this.said]) node.scrollIntoView({ block: "nearest" });
+  }
 
   // Offer the words that begin like the one being typed.
   complete() {
@@ -123,7 +135,7 @@ class SentenceWidget extends CourseWidget {
     if (!words.length) return [`Type an English sentence, or choose one. It knows ${this.lexicon.length} words; after the first letters of a word it offers those that fit.`];
     const unknown = [...new Set(words.filter((word) => !this.lexicon.includes(word)))];
     return [
-      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>. All words it knows are listed above.`] : []),
+      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>. All words it knows are listed below.`] : []),
       ...(words.length > LONGEST_TRAINED ? [`${words.length + left} words: in training no sentence had more than ${LONGEST_TRAINED}, so do not trust what comes.`] : []),
       ...(left ? [`Of these it reads the first ${MOST_READ}.`] : []),
     ];

@@ -6,6 +6,15 @@
 
 const SHOWN = 5; // candidates
 const PACE = 160; // milliseconds a word, while it writes
+// Sentences that it gets wrong: the name of the mistake, the text, and what it did (tests hold this against the model).
+const FAILURES = [
+  ["new word", "the students read a newspaper .",
+    "It wrote “the students read the students”: it has no way to say that it does not know a word."],
+  ["odd order", "house the sees queen old the .",
+    "The grammar has no such order. It wrote “the house sees the old queen”, fluent French for words that say nothing."],
+  ["too long", "the old queen sees the house and the doctors read a letter and the children sleep near the hospital and he visits a small country and the government signed the agreement and a man wrote the book and they were not seen and the students work .",
+    "It reads well to its end, but “a man wrote” and “were not seen” are gone, and nothing in it says so."],
+];
 
 class Translator extends SentenceWidget {
   constructor(place, state, tell) {
@@ -37,6 +46,9 @@ class Translator extends SentenceWidget {
     this.view?.destroy();
     this.view = null;
     const reading = this.reading();
+    reading.append(element("div", { class: "tr-failures", role: "group", "aria-label": "Sentences it gets wrong" }, [
+      element("span", { text: "See it fail:" }), ...FAILURES.map(([name, text]) => this.button(name, `${name}: ${text}`, () => this.go(text))),
+    ]));
     this.words = element("ol", { class: "tr-words", "aria-label": "translation", lang: "fr" });
     this.slider = element("input", { type: "range", min: 0, "aria-label": "words written" });
     this.slider.addEventListener("input", () => this.goTo(Number(this.slider.value)), { signal });
@@ -67,7 +79,7 @@ class Translator extends SentenceWidget {
     this.root.setAttribute("aria-label", title || "Translator");
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
-      reading, this.said, this.below,
+      reading, this.said, this.below, this.known,
       element("div", { class: "is-hint", text: "Enter translates · ↓ chooses a word · ← → one word of the translation · Esc leaves" }),
     );
   }
@@ -77,6 +89,7 @@ class Translator extends SentenceWidget {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.choose({ text, step: still ? MOST_WRITTEN : 0 });
     this.field.value = text;
+    this.bringIntoView(this.words);
     if (!still) this.play();
   }
 
@@ -112,7 +125,8 @@ class Translator extends SentenceWidget {
     this.words.replaceChildren();
     if (words.length) this.translate(words, pair);
     const endless = words.length && !this.ended ? [`It wrote ${this.last} words without coming to an end.`] : [];
-    this.say([...this.says(words, left), ...endless]);
+    const why = FAILURES.filter(([, text]) => text === this.state.text).map(([, , line]) => line);
+    this.say([...this.says(words, left), ...endless, ...why]);
   }
 
   translate(words, pair) {
@@ -217,7 +231,7 @@ class Translator extends SentenceWidget {
     if (pair) {
       lines.push(element("p", {}, ["True translation: ", this.right ? "the same words." : element("span", { lang: "fr", text: pair.target.join(" ") })]));
       if (!links.length) lines.push(element("p", { class: "is-hint", text: "Its words differ, so its alignment does not fit these rows." }));
-    } else lines.push(element("p", { text: "For this sentence no true translation is known." }));
+    } else lines.push(element("p", { text: "For this sentence no true translation is known; that the French reads well does not make it right." }));
     if (links.length) lines.push(element("p", {}, [this.rate]));
     this.truth.replaceChildren(...lines);
     this.links = links;

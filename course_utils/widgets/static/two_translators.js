@@ -31,6 +31,7 @@ class TwoTranslators extends SentenceWidget {
   go(text) {
     this.choose({ text });
     this.field.value = text;
+    this.bringIntoView(this.below.querySelector(".tt-sides"));
   }
 
   build() {
@@ -39,7 +40,7 @@ class TwoTranslators extends SentenceWidget {
     this.view = null;
     const reading = this.reading();
     this.length = this.slider("tt-length", "words in the sentence", { min: 0, max: this.lengths.length - 1 }, (k) => {
-      this.go(this.pairs.find(({ source }) => source.length === this.lengths[k]).source.join(" "));
+      this.choose({ text: this.pairs.find(({ source }) => source.length === this.lengths[k]).source.join(" ") });
     });
     this.sides = MODELS.map((name) => {
       const [count, bar, words] = [element("span", { class: "tt-count" }), element("i"), element("ol", { class: "tr-words", lang: "fr", "aria-label": `translation ${name} attention` })];
@@ -57,7 +58,7 @@ class TwoTranslators extends SentenceWidget {
     this.root.setAttribute("aria-label", title || "Two translators");
     this.root.replaceChildren(
       ...(title ? [element("div", { class: "is-title", text: title })] : []),
-      reading, this.length.node, this.said, this.below,
+      reading, this.length.node, this.said, this.below, this.known,
       element("div", { class: "is-hint", text: "Enter translates · ↓ chooses a word · ← → on the slider: a shorter or longer sentence · Esc leaves" }),
     );
   }

@@ -1,5 +1,5 @@
 // The contents are folded on a narrow screen, and show which section is read; what scrolls sideways can be reached with
-// the keyboard.
+// the keyboard; headings have their address, code can be copied, and a switch shows the speaker notes.
 (() => {
   const contents = document.querySelector(".contents details");
   const narrow = () => innerWidth < 1250;
@@ -27,7 +27,7 @@
   }, { passive: true });
   follow();
 
-  const wide = ".highlight, .jp-RenderedText, .jp-RenderedImage, .jp-RenderedHTML, .jp-MarkdownOutput p, .jp-MarkdownOutput pre, .scrolls";
+  const wide = ".highlight, .jp-RenderedText, .jp-RenderedImage, .jp-RenderedHTML, .jp-MarkdownOutput p, .jp-MarkdownOutput pre, mjx-container[display], .scrolls";
   function reach() {
     for (const table of document.querySelectorAll(".jp-MarkdownOutput table")) {
       if (table.parentElement.matches(".scrolls")) continue;
@@ -50,5 +50,29 @@
   addEventListener("scroll", (event) => event.target.matches?.(wide) && goesOn(event.target), { passive: true, capture: true });
   addEventListener("resize", reach);
   addEventListener("toggle", reach, true); // a solution that is unfolded
+
+  document.querySelector(".notes-switch input")?.addEventListener("change", ({ target }) => {
+    document.body.classList.toggle("with-notes", target.checked);
+    for (const note of document.querySelectorAll(".notes details")) note.open = target.checked;
+  });
+  for (const heading of document.querySelectorAll(".jp-MarkdownOutput :is(h2, h3)")) {
+    const link = document.createElement("a");
+    Object.assign(link, { className: "permalink", textContent: "#", href: `#${heading.closest(".jp-Cell").id}` });
+    link.setAttribute("aria-label", "link to this section");
+    heading.append(" ", link);
+  }
+  if (navigator.clipboard) {
+    for (const code of document.querySelectorAll(".jp-CodeCell .highlight")) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", className: "copy", textContent: "copy" });
+      button.addEventListener("click", async () => {
+        await navigator.clipboard.writeText(code.textContent.trim());
+        button.textContent = "copied";
+        setTimeout(() => { button.textContent = "copy"; }, 1500);
+      });
+      code.parentElement.classList.add("can-copy");
+      code.after(button);
+    }
+  }
   addEventListener("load", () => MathJax.startup.promise.then(reach));
 })();
