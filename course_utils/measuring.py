@@ -1,6 +1,5 @@
 """What a computation costs: its fastest run's time, its tensors' memory, the steps that wait for each other."""
 
-import math
 import time
 import weakref
 from collections.abc import Callable
@@ -71,33 +70,6 @@ KERNEL = "ScaledDotProduct"  # PyTorch's fused attention: two products, with the
 def products(operation) -> int:
     """How many matrix products an operation of the graph (a ``grad_fn``) is: 0, 1 or 2."""
     return 2 if operation.name().startswith(KERNEL) else int(operation.name() in PRODUCTS)
-
-
-def multiply_adds(operation) -> tuple[int, int]:
-    """Multiply-adds of an operation's matrix products: those that one number of the result waits for, and all.
-
-    A product ``(n, d) @ (d, m)`` is ``d`` and ``n * d * m``. What is no product counts as nothing.
-    """
-    if products(operation) == 0:
-        return 0, 0
-    if operation.name().startswith(KERNEL):
-        (*_, d_k), n_keys = operation._saved_query.shape, operation._saved_key.size(-2)
-        return d_k + n_keys, 2 * operation._saved_query.numel() * n_keys
-    left = (operation._saved_mat1_sym_sizes if operation.name() == "AddmmBackward0" else
-            operation._saved_self.shape if operation.name() == "BmmBackward0" else operation._saved_self_sym_sizes)
-    return left[-1], left[-1] * math.prod(operation._input_metadata[0].shape)
-
-
-def least_time(output: Tensor, workers: int) -> float:
-    """Multiply-adds that pass before a result is there, if ``workers`` of them are done at a time: at least so many.
-
-    All of them shared out evenly (the work law), or those on the longest chain (the span law), whichever is more. Each
-    dot product is done one product after another; added in a tree, it would be a shorter chain. Brent's theorem (1974)
-    is the other side: work and chain together are enough. Softmaxes, sums, look-ups and the way between workers cost
-    nothing.
-    """
-    waits = longest_chain(output, lambda operation: multiply_adds(operation)[0])
-    return max(waits, sum(multiply_adds(operation)[1] for operation in _operations(output)) / workers)
 
 
 def longest_chain(output: Tensor, steps=lambda operation: 1) -> int:
