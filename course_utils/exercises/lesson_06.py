@@ -307,8 +307,8 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
           "n = blocks.size(-2), one block, it hides what is before *every* block. Keys and values are those of "
           "two_blocks.", (NEAR, "near(blocks.size(-2), window)"), (NEAR, "near(len(q), window)"),
           (*_of_each(OWN), NEAR, f"{NEAR}[..., window:]")),
-    *each("The queries are in blocks, and the keys are not, or .T turned all their axes: they do not line up. The keys of "
-          "each block, and of the one before it, the last two axes turned: two_blocks(k, window).mT.",
+    *each("The queries are in blocks, and the keys are not, or .T turned all their axes: the axes do not line up. The "
+          "keys of each block, and of the one before it, the last two axes turned: two_blocks(k, window).mT.",
           (f"{K_BLOCKS}.mT", "k.mT"), (f"{K_BLOCKS}.mT", f"{K_BLOCKS}.T")),
     *each("A block is `window` neighbours; its queries look back into the block before. So it gets the keys *and* "
           "the values of both, the one before first: two_blocks(k, window) and two_blocks(v, window).",
