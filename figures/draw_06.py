@@ -162,10 +162,10 @@ ALT = {
     "06_memory":
         "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
         "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in "
-        "GPU memory. Q, K and V are read, O is written, and the matrix is written and read twice, four arrows. Right, "
-        "in tiles: Q is read block by block, K and V tile by tile, once more for each block of Q, three arrows each; "
-        "only a few tiles and m, s, o of one block are on the chip, the output O is written; there is no matrix. At n "
-        "= 80,000 a matrix takes 25.6 GB for one head of one layer, a tile of 128 by 128 takes 64 KiB."
+        "GPU memory. Q, K and V are read, O is written, and the matrix is written and read twice. Right, in tiles: Q "
+        "is read block by block, K and V tile by tile, once more for each block of Q; only a few tiles and the running "
+        "sums of one block are on the chip, the output O is written; there is no matrix. At n = 80,000 a matrix takes "
+        "25.6 GB for one head of one layer, a tile of 128 by 128 takes 64 KiB."
 }
 
 
@@ -689,7 +689,7 @@ def memory():
         text(axes, 26, y - 22, title, 19, INK, "bold", "left")
         text(axes, 26, y + 8, size, 19, align="left")
         text(axes, 118, y + 8, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
-    text(axes, 26, 36, "arithmetic units", 19, INK, "bold", "left")
+    text(axes, 26, 36, "A100: arithmetic", 19, INK, "bold", "left")
     for middle, title, color in ((448, "the textbook", BAD), (790, "in tiles", GOOD)):
         text(axes, middle, 36, title, 21, color, "bold")
     for left in (262, 636):
@@ -713,7 +713,9 @@ def memory():
     box(axes, 702, 132, 72, 72, GOOD, line=3)
     text(axes, 702, 122, "a few", 18, INK, "bold")
     text(axes, 702, 146, "tiles", 18, INK, "bold")
-    box(axes, 800, 132, 96, 72, INK, "m, s, o", 20, fill=PAPER, weight="bold")
+    box(axes, 800, 132, 96, 72, INK, fill=PAPER)
+    text(axes, 800, 122, "running", 18, INK, "bold")
+    text(axes, 800, 146, "sums", 18, INK, "bold")
     text(axes, 896, 284, "no", 19, GOOD, "bold")
     text(axes, 896, 310, "matrix", 19, GOOD, "bold")
     text(axes, 448, 386, "n = 80,000: 25.6 GB per head", 18)

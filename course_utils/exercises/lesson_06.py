@@ -305,9 +305,11 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
           (NEAR, f"({NEAR} | ({SOME} & (torch.arange(2 * window) < window)))")),
     *each("Every query sees its own block only. The mask counts all positions, near(q.size(-2), window): with "
           "n = blocks.size(-2), one block, it hides what is before *every* block. Keys and values are those of "
-          "two_blocks.", (NEAR, "near(blocks.size(-2), window)"), (*_of_each(OWN), NEAR, f"{NEAR}[..., window:]")),
-    ("The queries are in blocks, and the keys are not: the axes do not line up. The keys of each block, and of the one "
-     "before it: two_blocks(k, window).mT.", f"{K_BLOCKS}.mT", "k.mT"),
+          "two_blocks.", (NEAR, "near(blocks.size(-2), window)"), (NEAR, "near(len(q), window)"),
+          (*_of_each(OWN), NEAR, f"{NEAR}[..., window:]")),
+    *each("The queries are in blocks, and the keys are not, or .T turned all their axes: the axes do not line up. The "
+          "keys of each block, and of the one before it, the last two axes turned: two_blocks(k, window).mT.",
+          (f"{K_BLOCKS}.mT", "k.mT"), (f"{K_BLOCKS}.mT", f"{K_BLOCKS}.T")),
     *each("A block is `window` neighbours; its queries look back into the block before. So it gets the keys *and* "
           "the values of both, the one before first: two_blocks(k, window) and two_blocks(v, window).",
           _of_each(OWN)[:2], _of_each(OWN)[2:], (V_BLOCKS, f"{V_BLOCKS}.roll(window, -2)"),
@@ -327,6 +329,7 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
           "0, and that gets a weight) or, by roll, to the last block. There, the first window columns get -inf.",
           (NEAR, BAND), (NEAR, BAND, *_of_each(f"torch.cat([{OWN}.roll(1, -3), {OWN}], -2)"))),
     *each(BY_ROOT, (ROOT, ""), ("math.sqrt(q.size(-1))", "q.size(-1)"), (ROOT, " / math.sqrt(window)"),
+          (ROOT, " / math.sqrt(q.size(1))"), (ROOT, " / math.sqrt(64)"),
           (ROOT, "", "(dim=-1)", f"(dim=-1){ROOT}")),
     *each(NOT_INF, ("-math.inf", "0"), ("-math.inf", "-100"),
           (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
@@ -416,7 +419,7 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     *each("The tile's maximum is to be a tensor (T, 1). Without keepdim it is (T,); max(dim=-1) gives a pair, values "
           "and indices; and Python's max cannot compare tensors. torch.maximum and amax(dim=-1, keepdim=True) can.",
           (TILE_MAX, "scores.amax(dim=-1)"), ("amax", "max"), (TILE_MAX, "scores.max(dim=-1)"),
-          ("torch.maximum", "max"), (MAXIMUM, "max(m, scores)")),
+          ("torch.maximum", "max"), (MAXIMUM, "max(m, scores)"), (MAXIMUM, "torch.max(m, scores)")),
     *each("The order of the results is (m, s, o).",
           *((f"m_new, {S_NEW}, {O_NEW}", order) for order in (
               f"{O_NEW}, m_new, {S_NEW}", f"m_new, {O_NEW}, {S_NEW}", f"{S_NEW}, m_new, {O_NEW}"))),
