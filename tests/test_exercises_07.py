@@ -24,7 +24,7 @@ def rn_layer_norm(x, gain, eps):
         / (x.pow(2).mean(-1, keepdim=True) + eps).sqrt()
 
 
-@wrong("rms_norm", "knows no mean")
+@wrong("rms_norm", "subtracts no mean")
 def rn_torch_layer_norm(x, gain, eps):
     return F.layer_norm(x, x.shape[-1:], gain, eps=eps)
 
@@ -105,6 +105,16 @@ def is_previous(weights, T):
     return weights[..., range(T, 2 * T - 1), range(T - 1, 2 * T - 2)].mean((0, 3))
 
 
+@wrong("induction_scores", "whole diagonal")
+def is_whole_diagonal(weights, T):
+    return weights.diagonal(-(T - 1), -2, -1).mean((0, -1))
+
+
+@wrong("induction_scores", "added up")
+def is_sum_of_positions(weights, T):
+    return weights[..., range(T, 2 * T - 1), range(1, T)].sum(-1).mean(0)
+
+
 @right("induction_scores")
 def is_diagonal(weights, T):
     return weights.diagonal(1 - T, dim1=-2, dim2=-1)[..., 1:-1].mean(dim=(0, -1))
@@ -133,6 +143,22 @@ def si_every_d_k(W_o, heads, d_k):
     W_o = W_o.clone()
     for head in heads:
         W_o[:, head::d_k] = 0
+    return W_o
+
+
+@wrong("silenced", "multiplication comes first")
+def si_precedence(W_o, heads, d_k):
+    W_o = W_o.clone()
+    for h in heads:
+        W_o[:, h*d_k:h+1*d_k] = 0
+    return W_o
+
+
+@wrong("silenced", "stand side by side")
+def si_every_ninth(W_o, heads, d_k):
+    W_o = W_o.clone()
+    for h in heads:
+        W_o[:, h::9] = 0
     return W_o
 
 
