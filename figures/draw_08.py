@@ -167,16 +167,16 @@ def flat():
 
 
 def doors():
-    axes = card(430)
+    axes = card(470)
     x = 24.0
     sentence = "it rained all day the soup was superb the menu was red they close at nine"
     for i, word in enumerate(sentence.split()):
         width = text_width(word, 18) + 14
         mark = {7: "its own", 6: "next", 8: "next", 10: "far", 12: "far"}.get(i)
-        _marked(axes, x + width / 2, 70, width, 34, mark)
-        text(axes, x + width / 2, 70, word, 18, INK, "bold" if i == 7 else "normal")
+        _marked(axes, x + width / 2, 40, width, 34, mark)
+        text(axes, x + width / 2, 40, word, 18, INK, "bold" if i == 7 else "normal")
         x += width + 2
-    left, top, side = 60, 140, 38
+    left, top, side = 30, 86, 53
     three = [[int(bit) for bit in row] for row in THREE]
     four = [[int(bit) for bit in row] for row in FOUR]
     ink = {(y, x): {((corner_y + i) // 4, (corner_x + j) // 4) for i in range(8) for j in range(8) if digit[i][j]}
@@ -200,13 +200,14 @@ def doors():
                         side / 4, fill=INK, edge=INK, line=0.4, corner=0.1)
     seen = left + side / 4 * 10, top + side / 4 * 10, side / 4 * 18, side / 4 * 18
     box(axes, *seen, fill="none", edge=VALUE, line=3.5, corner=2)
-    for y, mark, name, words in ((166, "its own", "its own place", "here most of the attention was"),
-                                 (240, "next", "next door", "the words beside; empty regions around"),
-                                 (314, "seen", "what one of these regions sees", "18 × 18 pixels"),
-                                 (388, "far", "far away", "another clause; blank, far from all ink")):
-        _marked(axes, 390, y, 44, 44, mark)
-        text(axes, 426, y - 13, name, 22, INK, "bold", "left")
-        text(axes, 426, y + 17, words, 20, INK, align="left")
+    box(axes, left + side * 2.5, top + side * 2.5, side - 4, side - 4, fill="none", edge=VALUE, line=3.5, corner=4)
+    for y, mark, name, words in ((126, "its own", "its own place", "here most of the attention was"),
+                                 (222, "next", "next door", "the words beside; empty regions around"),
+                                 (318, "seen", "what the region in blue sees", "18 × 18 pixels"),
+                                 (414, "far", "far away", "another clause; blank, far from all ink")):
+        _marked(axes, 460, y, 44, 44, mark)
+        text(axes, 500, y - 13, name, 22, INK, "bold", "left")
+        text(axes, 500, y + 17, words, 20, INK, align="left")
     return axes
 
 

@@ -52,7 +52,8 @@ def agrees(page, twin):
     for name, place in [("key", key)] + [("query", query)] * (not twin.rows):
         for frame in page.locator(f".ia-frame.ia-{name}").all():
             at = [float(part) for part in re.findall(r"[\d.]+", frame.get_attribute("transform"))]
-            side = frame.locator("rect").first.evaluate("r => [r.width.baseVal.value, r.height.baseVal.value]")
+            side = frame.locator("rect").first.evaluate("""({ x, y, width, height }) => [
+              2 * x.baseVal.value + width.baseVal.value, 2 * y.baseVal.value + height.baseVal.value]""")
             assert [round(a / b) for a, b in zip(at, side, strict=True)] == [place % columns, place // columns]
 
 
@@ -123,6 +124,27 @@ def test_what_a_word_frames_stands_in_one_outline(show):
     for word, sides in ((0, 8), (1, 0), (2, 10)):
         page.locator(".ia-word").nth(word).click()
         assert page.locator(".ia-framed").get_attribute("d").count("M") == sides
+
+
+def test_the_chosen_patch_leaves_the_outline_seen(show):
+    page = show(caption(framed=np.ones((4, 6), bool)), caption())
+    inset, half = page.locator(".ia-key rect").first.evaluate("""(rect) => {
+      const outline = document.querySelector(".ia-framed");
+      const widths = [rect, outline].map((mark) => parseFloat(getComputedStyle(mark).strokeWidth));
+      return [rect.x.baseVal.value, (widths[0] + widths[1]) / 2];
+    }""")
+    assert inset > half
+    assert page.locator(".ia-outlined").all_inner_texts() == ["outlined in green: what the word names"]
+
+
+def test_what_a_word_says_shows_while_it_is_chosen(show):
+    page = show(caption(rows=["its own", "two → eight", "six → six", "end"]))
+    words = page.locator(".ia-word")
+    assert words.all_inner_texts() == ["its own", "two", "six", "end"]
+    words.nth(1).click()
+    assert words.all_inner_texts() == ["its own", "two → eight", "six", "end"]
+    words.nth(2).click()
+    assert words.all_inner_texts() == ["its own", "two", "six → six", "end"]
 
 
 def test_the_small_pictures_are_those_of_the_heads(show):

@@ -45,7 +45,8 @@ class ImageAttention(CourseWidget):
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``, as for `AttentionView`, at
             most a million. The ``T_k`` keys are patches of the picture, row after row. A row may sum to less than one,
             if a key that is no patch was left out (``weights[..., 1:]`` without ``[CLS]``).
-        rows: the ``T_q`` words that ask. Default: the patches themselves.
+        rows: the ``T_q`` words that ask. Default: the patches themselves. What follows an arrow, as in "two → eight",
+            shows only while the word is selected.
         asks: what stands above the words, if they are not what asks. Default: "which word asks: click it".
         framed: ``[T_q, T_k]``, boolean: which patches stand in a green outline while a word is selected, such as
             those that it names. Default: none.

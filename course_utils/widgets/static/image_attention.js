@@ -10,6 +10,8 @@ const ALONE = { width: 620, height: 546 }; // the same, if there is one picture,
 const TILES = 240; // CSS pixels for the small pictures of all heads, either way
 const FULL = 0.92; // side of the largest square in its patch
 const SPECK = 1.5; // CSS pixels; a smaller square is not drawn
+const INSET = 6; // CSS pixels between a chosen patch's edge and its frame, less in small patches: an outline stays seen
+const ANSWER = " → "; // what stands after it in a word shows only while the word is chosen
 
 class ImageAttention extends CourseWidget {
   constructor(place, state, tell) {
@@ -55,6 +57,7 @@ class ImageAttention extends CourseWidget {
     this.root.setAttribute("aria-label", title || "Attention over a picture");
     const asking = head(this.words.length ? content.asks || "which word asks: click it" : `which ${this.unit} asks: click it`, "ia-asking", this.asks.stage);
     const looking = element("div", { class: "ia-looking", text: "what it looks at: point at it" });
+    if (content.framed.some((patches) => patches.length)) asking.append(element("div", { class: "ia-outlined", text: "outlined in green: what the word names" }));
     const hint = element("div", { class: "is-hint", text: `← → ↑ ↓ Home End${several ? " · [ ] head" : ""}${this.layers > 1 ? " · { } layer" : ""} · Esc leaves` });
     if (alone) asking.append(looking, this.readout, hint); // all height is the picture's
     this.root.replaceChildren(
@@ -81,13 +84,15 @@ class ImageAttention extends CourseWidget {
 
   frame(className) {
     const { x: width, y: height } = this.pitch;
-    return shape("g", { class: `ia-frame ${className}` }, [shape("rect", { width, height }), shape("rect", { width, height })]);
+    const inset = Math.min(INSET, Math.min(width, height) / 10);
+    const inside = { x: inset, y: inset, width: width - 2 * inset, height: height - 2 * inset };
+    return shape("g", { class: `ia-frame ${className}` }, [shape("rect", inside), shape("rect", inside)]);
   }
 
   // The words that ask, as a stage.
   sentence() {
     this.spans = this.words.map((word, query) => {
-      const span = tokenElement(word, "ia-word");
+      const span = tokenElement(word.split(ANSWER)[0], "ia-word");
       span.addEventListener("click", () => this.select(query), { signal: this.closing.signal });
       return span;
     });
@@ -170,7 +175,10 @@ class ImageAttention extends CourseWidget {
     this.framed.setAttribute("d", this.outline(this.state._content.framed[query]));
     this.put(this.frames.key, key);
     this.frames.self.classList.toggle("is-hidden", this.words.length > 0);
-    if (this.words.length) this.spans.forEach((span, k) => span.classList.toggle("is-current", k === query));
+    if (this.words.length) this.spans.forEach((span, k) => {
+      span.classList.toggle("is-current", k === query);
+      if (this.words[k].includes(ANSWER)) showToken(span, k === query ? this.words[k] : this.words[k].split(ANSWER)[0]);
+    });
     else [this.frames.asks, this.frames.self].forEach((frame) => this.put(frame, query));
     this.tiles?.forEach((tile, k) => {
       const [l, h] = [Math.floor(k / this.heads), k % this.heads];
