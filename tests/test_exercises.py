@@ -22,7 +22,7 @@ from course_utils.exercises import (
 )
 from course_utils.exercises import _yours as yours
 from course_utils.exercises.card import Card
-from course_utils.exercises.engine import _apart, close, code, edited
+from course_utils.exercises.engine import _apart, _called, close, code, edited
 
 
 @pytest.fixture(autouse=True)
@@ -515,3 +515,14 @@ def test_close_tells_types_apart():
     (20389184, 20389185, ("20389184", "20389185"))])
 def test_two_numbers_that_differ_never_look_the_same(mine, right, told):
     assert _apart(mine, right) == told
+
+
+def test_a_known_mistake_that_warns_is_not_the_students_to_see(recwarn):
+    """`x.T` of three axes warns; a fault that writes it is run beside an answer that does not."""
+    def turn(x):
+        return x.mT
+
+    wrong = edited(turn, "x.mT", "x.T")
+    assert _called(wrong, (torch.ones(2, 3, 4),)).shape == (4, 3, 2)
+    assert not recwarn.list
+    assert _called(turn, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -207,6 +208,9 @@ def code(function: Callable) -> str:
     return source
 
 
+EDITED = ", edited>"  # how the name of such a function's file ends
+
+
 def edited_code(function: Callable, *edits: str) -> str:
     """A function's code with pieces replaced: ``edited_code(f, old, new, old, new, …)``.
 
@@ -224,7 +228,7 @@ def edited_code(function: Callable, *edits: str) -> str:
 def edited(function: Callable, *edits: str) -> Callable:
     """The function that `edited_code` gives, among the names of the original's module."""
     names = dict(inspect.unwrap(function).__globals__)
-    exec(compile(edited_code(function, *edits), f"<{function.__name__}, edited>", "exec"), names)
+    exec(compile(edited_code(function, *edits), f"<{function.__name__}{EDITED}", "exec"), names)
     return names[function.__name__]
 
 
@@ -370,9 +374,14 @@ def attempt(function, arguments: tuple) -> tuple[Any, int | None]:
 
 
 def _called(function, arguments: tuple | list):
-    """The result, or the exception: whatever a student's code raises is part of the diagnosis."""
+    """The result, or the exception: whatever a student's code raises is part of the diagnosis.
+
+    What a known mistake warns of is not the student's to see.
+    """
+    of_a_fault = getattr(getattr(function, "__code__", None), "co_filename", "").endswith(EDITED)
     try:
-        return function(*arguments)
+        with warnings.catch_warnings(action="ignore") if of_a_fault else nullcontext():
+            return function(*arguments)
     except SystemExit:
         return RuntimeError("exit() ends the notebook; a function ends with return.")
     except Exception as error:

@@ -12,10 +12,10 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
-from .tasks import alone, given, tasks
+from .tasks import Task, alone, functions, given, names, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
-PREDICT = re.compile(r"\*\*Predict\b")
+PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
 TITLE = re.compile(r"### [^\n]+\n*")
 QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
 ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the end has|Click on a choice")
@@ -47,13 +47,14 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """The version for class: nothing that tells what comes out, and no exercise that is for home.
 
     Besides solutions and notes it lacks all outputs, *What did we see?* and *How firm is this?*, titles that say what
-    a picture shows, claims, what folded code expects and says of its pictures, the summary after the quiz, and the
-    quiz's answers: its questions stand there as on paper. Where an exercise is for home (`home`), the course's function
-    runs.
+    a picture shows, what comes with a click after a prediction, claims, what folded code expects and says of its
+    pictures, the summary after the quiz, and the quiz's answers: its questions stand there as on paper. Where an
+    exercise is for home (`home`), the course's function runs. What an exercise calls is defined in the first cells.
 
     Args and errors are those of `handout`.
     """
     without = _on_paper(notebook)
+    without.cells = _helpers_first(_not_answered(without.cells), tasks(without))
     for task in tasks(without):
         if task.at_home:
             places = [number for number, cell in enumerate(without.cells) if any(cell is one for one in task.asked)]
@@ -113,6 +114,31 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
 
 
+def _not_answered(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
+    """The cells without text that comes with a click on a slide that asks for a prediction or a decision."""
+    kept, asks = [], False
+    for cell in cells:
+        text = cell.cell_type == "markdown"
+        if slide_type(cell) in ("slide", "subslide"):
+            asks = False
+        if not (asks and text and slide_type(cell) == "fragment"):
+            kept.append(cell)
+        asks = asks or text and bool(ASKS.search(cell.source))
+    return kept
+
+
+def _helpers_first(cells: Sequence[NotebookNode], asked: Sequence[Task]) -> list[NotebookNode]:
+    """Behind the first code cell those that only define functions which an exercise in class calls."""
+    called = {name for task in asked if task.solution and not task.at_home
+              for name in names(task.solution.source)}
+    defining = {name: cell for cell in cells if cell.cell_type == "code" and not tags(cell) & {"solution", "exercise"}
+                and only_defines(cell.source) for name in functions(cell.source)}
+    first = next((number for number, cell in enumerate(cells) if cell.cell_type == "code"), 0)
+    moved = {id(cell) for name, cell in defining.items() if name in called}
+    return [*cells[:first + 1], *(cell for cell in cells[first + 1:] if id(cell) in moved),
+            *(cell for cell in cells[first + 1:] if id(cell) not in moved)]
+
+
 def _unspoiled(cell: NotebookNode, after: NotebookNode | None) -> NotebookNode:
     """The cell, or for a title that stands alone above a measured picture, one that does not say what it shows."""
     if after is None or not TITLE.fullmatch(cell.source) or not tags(after) & {"hide-input", "nbval-ignore-output"}:
@@ -137,7 +163,8 @@ def _silent(code: str) -> str:
         if isinstance(statement, ast.Assert) or any(getattr(call.func, "id", "") == "claim" for call in calls):
             told = told.replace(ast.get_source_segment(code, statement), "")
         for keyword in (keyword for call in calls for keyword in call.keywords if keyword.arg == "alt"):
-            told = told.replace(ast.get_source_segment(code, keyword.value), '"What was measured."')
+            value = ast.get_source_segment(code, keyword.value)
+            told = told.replace(f"alt={value}", 'alt="What was measured."')
     return told.strip()
 
 

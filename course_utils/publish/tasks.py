@@ -89,11 +89,11 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
     """
     asked = {task.function for task in tasks(notebook)}
     defined = {name: cell for cell in notebook.cells if cell.cell_type == "code" and not tags(cell) & {
-        "solution", "exercise"} for name in _functions(cell.source)}
+        "solution", "exercise"} for name in functions(cell.source)}
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cells, known = [setup], set()
     for task in chosen:
-        for name in sorted(_names(task.solution.source) - known if task.solution else ()):
+        for name in sorted(names(task.solution.source) - known if task.solution else ()):
             if name in asked and name != task.function:
                 cells.append(given(name))
             elif name in defined and not any(cell is defined[name] for cell in cells):
@@ -107,12 +107,17 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
     return cells
 
 
-def _functions(source: str) -> list[str]:
+def functions(source: str) -> list[str]:
     """The functions that a cell defines."""
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
-def _names(source: str) -> set[str]:
+def only_defines(source: str) -> bool:
+    """Whether a cell consists of functions."""
+    return all(isinstance(node, ast.FunctionDef) for node in ast.parse(source).body)
+
+
+def names(source: str) -> set[str]:
     """The names that code takes from elsewhere: those that it reads and does not assign."""
-    names = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
-    return {node.id for node in names} - {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return {node.id for node in found} - {node.id for node in found if isinstance(node.ctx, ast.Store)}
