@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils.course import course_root
-from course_utils.publish.notebooks import read, slide_type
+from course_utils.publish.notebooks import read, slide_type, tags
 from course_utils.publish.presenting import PRESENTED, CatchUp, prepare
 
 LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
@@ -76,3 +76,11 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     kernel = json.loads((tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json").read_text("utf-8"))
     assert kernel["env"] == {PRESENTED: str(copy)}
     assert kernel["argv"][-1] == "course_utils.publish.presenting"
+
+
+def test_a_solutions_code_is_shown_and_a_plots_stays_folded(tmp_path):
+    cells = [cell for cell in read(prepare(read(LESSON), LESSON, tmp_path)).cells if cell.cell_type == "code"]
+    solutions = [cell for cell in cells if "solution" in tags(cell)]
+    assert solutions
+    assert not any(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in solutions)
+    assert any(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in cells)

@@ -38,6 +38,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
                 cell.source = re.sub("</?(?:details|summary)>", "", cell.source)
         elif "exercise" in tags(cell):
             cell.outputs = []
+        elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
+            cell.metadata.get("jupyter", {}).pop("source_hidden", None)
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
