@@ -101,6 +101,27 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
     assert page.outside_requests == []
 
 
+def test_a_slides_plots_end_where_the_screen_does(browser_page, tmp_path):
+    page = browser_page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    with presented(page, tmp_path, "03"):
+        page.wait_for_timeout(3000)
+        plots = page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img)")
+        slides = plots.evaluate_all("found => found.map(slide => slide.id)")
+        assert len(slides) >= 6
+        for slide in slides:
+            page.evaluate("slide => { location.hash = `#/${slide}` }", slide)
+            page.locator(f"#{slide}.present").wait_for()
+            page.wait_for_timeout(700)
+            plot = page.locator(f"#{slide} .jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img").first.bounding_box()
+            assert plot["height"] > 300
+            assert plot["x"] + plot["width"] <= 1280
+            assert plot["y"] + plot["height"] <= 705, slide
+        assert not page.get_by_text("Click to add a cell").first.is_visible()
+        size = page.locator(".reveal .jp-MarkdownOutput table").first.evaluate("e => getComputedStyle(e).fontSize")
+        assert int(size.removesuffix("px")) >= 22
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_every_lesson_opens_as_live_slides(browser_page, tmp_path, path):
