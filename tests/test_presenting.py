@@ -39,7 +39,7 @@ def test_what_stands_above_runs_once_and_the_cell_itself_does_not(shell, capsys)
     catch_up = CatchUp(shell, CELLS)
     before(catch_up, "c")
     assert shell.user_ns["ran"] == ["a", "b"]
-    assert capsys.readouterr().out == "b runs\n"
+    assert capsys.readouterr().out == ""               # it would be on the slide of c
     before(catch_up, "d")                              # c ran on its slide
     before(catch_up, "b")
     assert shell.user_ns["ran"] == ["a", "b"]
@@ -54,6 +54,15 @@ def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):
     shell.user_ns["missing"] = 1
     before(catch_up, "d")
     assert shell.user_ns["last"] == 1
+
+
+def test_one_line_says_that_trainings_above_were_loaded(shell, capsys):
+    load = "print('a line: loaded as rehearsed on a day, 3 steps in 0 s.')"
+    catch_up = CatchUp(shell, new_notebook(cells=[cell("a", load), cell("b", load), cell("c", ""), cell("d", "")]))
+    before(catch_up, "c")
+    assert capsys.readouterr().out == "What is trained above was loaded as rehearsed.\n"
+    before(catch_up, "d")
+    assert capsys.readouterr().out == ""
 
 
 def test_a_cell_that_the_lesson_does_not_have_runs_alone(shell):

@@ -10,6 +10,7 @@ from pathlib import Path
 from IPython.utils.capture import capture_output
 from nbformat import NotebookNode
 
+from ..course import LOADED
 from .notebooks import embed_pictures, read, slide_type, tags, write
 
 PRESENTED = "COURSE_PRESENTED"                             # environment of the kernel: the file that is shown
@@ -57,7 +58,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
 
-    Their text is printed; their pictures stay away. An error ends it, and is shown.
+    What they show stays away: on the slide is the result of its own cell. One line says that trainings were loaded as
+    rehearsed. An error ends it, and is shown.
     """
 
     def __init__(self, shell, notebook: NotebookNode):
@@ -68,18 +70,22 @@ class CatchUp:
         """IPython calls it with what is about to run."""
         if self.busy or info.cell_id not in self.cells:
             return
-        self.busy = True
+        self.busy, loaded = True, False
         try:
             for id, source in self.cells.items():
                 if id == info.cell_id:
                     break
                 if id not in self.ran:
-                    with capture_output(stdout=False, stderr=False, display=True):
+                    with capture_output() as shown:
                         done = self.shell.run_cell(source)
                     if not done.success:
+                        print(shown.stdout)
                         return
                     self.ran.add(id)
+                    loaded = loaded or LOADED in shown.stdout
             self.ran.add(info.cell_id)
+            if loaded:
+                print(f"What is trained above was {LOADED}.")
         finally:
             self.busy = False
 
