@@ -88,6 +88,8 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         notes = popup.value.locator(".speaker-controls-notes")                 # a window of its own, with a clock
         notes.get_by_text("Speaker notes").first.wait_for(timeout=60_000)
         assert "<details" not in notes.inner_text()
+        assert "**" not in notes.inner_text()
+        assert notes.get_by_text("Speaker notes").count() == 1
         popup.value.close()
         shown = page.locator(".reveal section section.present .jp-CodeCell", has_text="SoftmaxLab(scores")
         for _ in range(6):

@@ -8,7 +8,9 @@ from copy import deepcopy
 from pathlib import Path
 
 from IPython.utils.capture import capture_output
+from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
 from ..course import LOADED
 from .notebooks import embed_pictures, read, slide_type, tags, write
@@ -35,8 +37,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     for cell in shown.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, source.parent)
-            if slide_type(cell) == "notes":                # RISE shows them as they are written
-                cell.source = re.sub("</?(?:details|summary)>", "", cell.source)
+            if slide_type(cell) == "notes":
+                _as_output(cell)
         elif "exercise" in tags(cell):
             cell.outputs = []
         elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
@@ -55,6 +57,18 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     return copy
 
 
+def _as_output(note: NotebookNode) -> None:
+    """Turn a note into the output of an empty code cell: RISE shows a text cell's source above its text.
+
+    The style is for the notes' window, where none of JupyterLab's holds.
+    """
+    source = re.sub("</?(?:details|summary)>", "", note.pop("source"))
+    note.pop("attachments", None)
+    html = f"<style>.speaker-controls-notes .jp-Cell-inputWrapper {{ display: none }}</style>{markdown2html(source)}"
+    note.update(cell_type="code", source="", execution_count=None,
+                outputs=[new_output("display_data", {"text/html": html})])
+
+
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
 
@@ -64,7 +78,8 @@ class CatchUp:
 
     def __init__(self, shell, notebook: NotebookNode):
         self.shell, self.busy, self.ran = shell, False, set()
-        self.cells = {cell.id: cell.source for cell in notebook.cells if cell.cell_type == "code"}
+        self.cells = {cell.id: cell.source for cell in notebook.cells
+                      if cell.cell_type == "code" and slide_type(cell) != "notes"}
 
     def __call__(self, info) -> None:
         """IPython calls it with what is about to run."""
