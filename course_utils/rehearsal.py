@@ -24,17 +24,19 @@ from typing import NamedTuple
 import accelerate
 import numpy as np
 import torch
+from IPython import get_ipython
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from .course import REHEARSAL, replace_file
+from .course import LOADED, REHEARSAL, replace_file
 from .plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
 MARK = "_is_accelerate_prepared"                           # accelerate's, on each model that it has seen
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice, torch.dtype, torch.device,
           torch.Size, np.dtype, np.generic, Path)
+LOADS = []                                                 # of the cell that runs: label, day, steps, seconds
 BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.GetSetDescriptorType, np.ufunc)
 
@@ -121,12 +123,30 @@ def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:
         state.put(tensors.get(f"state.{i}", number))
     model.zero_grad()
     loss, label = tensors["loss"].tolist(), arguments["label"]
-    print(f"{label}: loaded as rehearsed on {about['day']}, {len(loss)} steps in {about['seconds']:.0f} s. To "
-          f"train it now: %env {REHEARSAL}={LIVE}, then run this cell again from its first line.")
+    _say(label, about["day"], len(loss), about["seconds"])
     if arguments["live"]:
         LiveCurve(label, arguments["steps"], unit=arguments["unit"]).update(loss, final=True)
     return {"loss": loss, "grad_norm": tensors["grad_norm"].tolist(), "tokens": about["tokens"],
             "seconds": about["seconds"]}
+
+
+def _say(*load) -> None:
+    """Say what was loaded: in a notebook once a cell, at its end, because one cell may load fifteen."""
+    if (shell := get_ipython()) and not LOADS:
+        shell.events.register("post_run_cell", _say_all)
+    LOADS.append(load)
+    if not shell:
+        _say_all()
+
+
+def _say_all(_=None) -> None:
+    if shell := get_ipython():
+        shell.events.unregister("post_run_cell", _say_all)
+    labels, days, steps, seconds = zip(*LOADS, strict=True)
+    what, it = (labels[0], "it") if len(LOADS) == 1 else (f"{len(LOADS)} trainings", "them")
+    LOADS.clear()
+    print(f"{what}: {LOADED} on {max(days)}, {sum(steps)} steps in {sum(seconds):.0f} s. To train {it} now: %env "
+          f"{REHEARSAL}={LIVE}, then run this cell again from its first line.")
 
 
 @cache

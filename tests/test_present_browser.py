@@ -88,6 +88,8 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         notes = popup.value.locator(".speaker-controls-notes")                 # a window of its own, with a clock
         notes.get_by_text("Speaker notes").first.wait_for(timeout=60_000)
         assert "<details" not in notes.inner_text()
+        assert "**" not in notes.inner_text()
+        assert notes.get_by_text("Speaker notes").count() == 1
         popup.value.close()
         shown = page.locator(".reveal section section.present .jp-CodeCell", has_text="SoftmaxLab(scores")
         for _ in range(6):
@@ -99,6 +101,27 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         page.keyboard.press("Shift+Enter")
         shown.locator(".softmax-lab").first.wait_for(timeout=60_000)
     assert page.outside_requests == []
+
+
+def test_a_slides_plots_end_where_the_screen_does(browser_page, tmp_path):
+    page = browser_page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    with presented(page, tmp_path, "03"):
+        page.wait_for_timeout(3000)
+        plots = page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img)")
+        slides = plots.evaluate_all("found => found.map(slide => slide.id)")
+        assert len(slides) >= 6
+        for slide in slides:
+            page.evaluate("slide => { location.hash = `#/${slide}` }", slide)
+            page.locator(f"#{slide}.present").wait_for()
+            page.wait_for_timeout(700)
+            plot = page.locator(f"#{slide} .jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img").first.bounding_box()
+            assert plot["height"] > 300
+            assert plot["x"] + plot["width"] <= 1280
+            assert plot["y"] + plot["height"] <= 705, slide
+        assert not page.get_by_text("Click to add a cell").first.is_visible()
+        size = page.locator(".reveal .jp-MarkdownOutput table").first.evaluate("e => getComputedStyle(e).fontSize")
+        assert int(size.removesuffix("px")) >= 22
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils.course import course_root
-from course_utils.publish.notebooks import read, slide_type
+from course_utils.publish.notebooks import read, slide_type, tags
 from course_utils.publish.presenting import PRESENTED, CatchUp, prepare
 
 LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
@@ -39,7 +39,7 @@ def test_what_stands_above_runs_once_and_the_cell_itself_does_not(shell, capsys)
     catch_up = CatchUp(shell, CELLS)
     before(catch_up, "c")
     assert shell.user_ns["ran"] == ["a", "b"]
-    assert capsys.readouterr().out == "b runs\n"
+    assert capsys.readouterr().out == ""               # it would be on the slide of c
     before(catch_up, "d")                              # c ran on its slide
     before(catch_up, "b")
     assert shell.user_ns["ran"] == ["a", "b"]
@@ -56,6 +56,15 @@ def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):
     assert shell.user_ns["last"] == 1
 
 
+def test_one_line_says_that_trainings_above_were_loaded(shell, capsys):
+    load = "print('a line: loaded as rehearsed on a day, 3 steps in 0 s.')"
+    catch_up = CatchUp(shell, new_notebook(cells=[cell("a", load), cell("b", load), cell("c", ""), cell("d", "")]))
+    before(catch_up, "c")
+    assert capsys.readouterr().out == "What is trained above was loaded as rehearsed.\n"
+    before(catch_up, "d")
+    assert capsys.readouterr().out == ""
+
+
 def test_a_cell_that_the_lesson_does_not_have_runs_alone(shell):
     before(CatchUp(shell, CELLS), "new")
     before(CatchUp(shell, CELLS), None)
@@ -68,11 +77,22 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     shown = read(copy)
     assert notebook == read(LESSON)
     assert [cell.id for cell in shown.cells] == [cell.id for cell in notebook.cells]
-    notes = [cell.source for cell in shown.cells if slide_type(cell) == "notes"]
+    notes = [cell for cell in shown.cells if slide_type(cell) == "notes"]
     assert notes
-    assert not any("<details" in note or "<summary" in note for note in notes)
+    assert not any(note.source for note in notes)      # RISE would show it above the text
+    texts = [note.outputs[0].data["text/html"] for note in notes]
+    assert not any("<details" in text or "<summary" in text or "**" in text for text in texts)
+    assert any("<strong>The point.</strong>" in text for text in texts)
     assert "](../" not in "".join(cell.source for cell in shown.cells if cell.cell_type == "markdown")
     assert shown.metadata.rise.overlay.startswith("<style>")
     kernel = json.loads((tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json").read_text("utf-8"))
     assert kernel["env"] == {PRESENTED: str(copy)}
     assert kernel["argv"][-1] == "course_utils.publish.presenting"
+
+
+def test_a_solutions_code_is_shown_and_a_plots_stays_folded(tmp_path):
+    cells = [cell for cell in read(prepare(read(LESSON), LESSON, tmp_path)).cells if cell.cell_type == "code"]
+    solutions = [cell for cell in cells if "solution" in tags(cell)]
+    assert solutions
+    assert not any(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in solutions)
+    assert any(cell.metadata.get("jupyter", {}).get("source_hidden") for cell in cells)

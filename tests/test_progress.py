@@ -69,14 +69,21 @@ def test_a_folder_that_cannot_be_written_to_stops_nothing(student, on):
 def test_a_class_is_summed_up(student, on, capsys, tmp_path):
     student("ada", wrong(), right())
     student("bob", wrong(), wrong(), lambda n: 1 / 0)
-    student("cem", lambda n: None)
+    student("cem", lambda n: None)                     # the stub as it is given: no try
     capsys.readouterr()
     assert cli.main(["progress", str(tmp_path / "class")]) == cli.EXIT_OK
     assert capsys.readouterr().out == (
-        "causal_mask: solved by 1 of 3 who tried\n"
+        "causal_mask: solved by 1 of 2 who tried\n"
         "  stuck (3 wrong answers or more): bob\n"
         f"  2 × {FAULT[0]}\n"
         "  1 × It raised ZeroDivisionError\n")
+
+
+def test_nobody_tried(student, on, capsys, tmp_path):
+    student("ada", lambda n: None)
+    capsys.readouterr()
+    assert cli.main(["progress", str(tmp_path / "class")]) == cli.EXIT_OK
+    assert capsys.readouterr().out == "causal_mask: solved by 0 of 0 who tried\n"
 
 
 def test_no_records_and_broken_ones_are_named(student, on, capsys, tmp_path):

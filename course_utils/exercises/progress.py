@@ -65,6 +65,7 @@ def summary(folder: Path) -> str:
 
 
 def _of_exercise(name: str, students: dict[str, list[dict]]) -> str:
+    students = {who: lines for who, lines in students.items() if any(line["verdict"] != "unwritten" for line in lines)}
     solved = [who for who, lines in students.items() if any(line["verdict"] in ("right", "slow") for line in lines)]
     wrong = {who: [line["said"] for line in lines if line["verdict"] == "wrong"] for who, lines in students.items()}
     stuck = [who for who, said in wrong.items() if len(said) >= STUCK and who not in solved]

@@ -8,8 +8,11 @@ from copy import deepcopy
 from pathlib import Path
 
 from IPython.utils.capture import capture_output
+from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
+from ..course import LOADED
 from .notebooks import embed_pictures, read, slide_type, tags, write
 
 PRESENTED = "COURSE_PRESENTED"                             # environment of the kernel: the file that is shown
@@ -34,10 +37,12 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     for cell in shown.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, source.parent)
-            if slide_type(cell) == "notes":                # RISE shows them as they are written
-                cell.source = re.sub("</?(?:details|summary)>", "", cell.source)
+            if slide_type(cell) == "notes":
+                _as_output(cell)
         elif "exercise" in tags(cell):
             cell.outputs = []
+        elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
+            cell.metadata.get("jupyter", {}).pop("source_hidden", None)
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
@@ -52,32 +57,50 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     return copy
 
 
+def _as_output(note: NotebookNode) -> None:
+    """Turn a note into the output of an empty code cell: RISE shows a text cell's source above its text.
+
+    The style is for the notes' window, where none of JupyterLab's holds.
+    """
+    source = re.sub("</?(?:details|summary)>", "", note.pop("source"))
+    note.pop("attachments", None)
+    html = f"<style>.speaker-controls-notes .jp-Cell-inputWrapper {{ display: none }}</style>{markdown2html(source)}"
+    note.update(cell_type="code", source="", execution_count=None,
+                outputs=[new_output("display_data", {"text/html": html})])
+
+
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
 
-    Their text is printed; their pictures stay away. An error ends it, and is shown.
+    What they show stays away: on the slide is the result of its own cell. One line says that trainings were loaded as
+    rehearsed. An error ends it, and is shown.
     """
 
     def __init__(self, shell, notebook: NotebookNode):
         self.shell, self.busy, self.ran = shell, False, set()
-        self.cells = {cell.id: cell.source for cell in notebook.cells if cell.cell_type == "code"}
+        self.cells = {cell.id: cell.source for cell in notebook.cells
+                      if cell.cell_type == "code" and slide_type(cell) != "notes"}
 
     def __call__(self, info) -> None:
         """IPython calls it with what is about to run."""
         if self.busy or info.cell_id not in self.cells:
             return
-        self.busy = True
+        self.busy, loaded = True, False
         try:
             for id, source in self.cells.items():
                 if id == info.cell_id:
                     break
                 if id not in self.ran:
-                    with capture_output(stdout=False, stderr=False, display=True):
+                    with capture_output() as shown:
                         done = self.shell.run_cell(source)
                     if not done.success:
+                        print(shown.stdout)
                         return
                     self.ran.add(id)
+                    loaded = loaded or LOADED in shown.stdout
             self.ran.add(info.cell_id)
+            if loaded:
+                print(f"What is trained above was {LOADED}.")
         finally:
             self.busy = False
 
