@@ -3,6 +3,7 @@
 import ast
 import math
 import re
+from functools import wraps
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ from course_utils.exercises import (
 )
 from course_utils.exercises import _yours as yours
 from course_utils.exercises.card import Card
-from course_utils.exercises.engine import _apart, _called, close, code, edited
+from course_utils.exercises.engine import _apart, _called, _gradients, close, code, edited
 
 
 @pytest.fixture(autouse=True)
@@ -518,11 +519,13 @@ def test_two_numbers_that_differ_never_look_the_same(mine, right, told):
 
 
 def test_a_known_mistake_that_warns_is_not_the_students_to_see(recwarn):
-    """`x.T` of three axes warns; a fault that writes it is run beside an answer that does not."""
+    """A fault is run beside an answer that does not warn, for values and for gradients, some of them wrapped."""
     def turn(x):
         return x.mT
 
-    wrong = edited(turn, "x.mT", "x.T")
-    assert _called(wrong, (torch.ones(2, 3, 4),)).shape == (4, 3, 2)
+    wrong = edited(turn, "x.mT", "__import__('warnings').warn('red') or x.mT.contiguous()")
+    for fault in (wrong, wraps(wrong)(lambda x: wrong(x))):
+        assert _called(fault, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)
+        assert _gradients(fault, (torch.ones(2, 3, 4),))[0].shape == (2, 3, 4)
     assert not recwarn.list
     assert _called(turn, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)

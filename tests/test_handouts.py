@@ -16,7 +16,7 @@ from course_utils.exercises import WrongAnswer, check, solved
 from course_utils.exercises import _yours as yours
 from course_utils.publish import handouts, release
 from course_utils.publish.notebooks import read, slide_type, tags
-from course_utils.publish.tasks import alone, only_defines, tasks
+from course_utils.publish.tasks import alone, names, only_defines, tasks
 
 NOTEBOOKS = {path.stem: (path, read(path)) for path in numbered(course_root())}
 LESSONS = [name for name, (path, _) in NOTEBOOKS.items() if path.parent.name == "notebooks"]
@@ -151,10 +151,10 @@ def test_the_exercises_can_be_solved_without_the_lesson(name, capsys):
     for group in ([task for task in chosen if task.at_home], chosen):
         yours.clear()
         answers = {task.stub.source: task.solution.source.replace(", solution=True", "") for task in group}
-        names = {}
+        known = {}
         for cell in alone(notebook, group) if group else ():
             if cell.cell_type == "code":
-                exec(answers.get(cell.source, cell.source), names)
+                exec(answers.get(cell.source, cell.source), known)
         for task in group:
             solved(task.function)
     plt.close("all")
@@ -167,13 +167,21 @@ def test_in_class_the_first_cells_and_the_exercises_are_enough(name, capsys):
     answers = {task.stub.source: task.solution.source.replace(", solution=True", "") for task in chosen}
     cells = [cell for cell in made(name, handouts.blank).cells if cell.cell_type == "code"]
     yours.clear()
-    names = {}
+    known = {}
     for number, cell in enumerate(cells):
         if number == 0 or only_defines(cell.source) and number < 4 or cell.source in answers:
-            exec(answers.get(cell.source, cell.source), names)
+            exec(answers.get(cell.source, cell.source), known)
     for task in chosen:
         solved(task.function)
     plt.close("all")
+
+
+def test_a_function_named_as_a_parameter_is_does_not_move():
+    """In lesson 04 the cells of *Find the bug* define `norm_2`, which a solution takes as an argument."""
+    assert names("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
+    cells = [cell.source for cell in made("04_transformer", handouts.blank).cells]
+    number = next(number for number, source in enumerate(cells) if source.startswith("def look_across_1"))
+    assert cells[number - 1].startswith("### Layer 1 writes")
 
 
 def test_what_comes_with_a_click_after_a_prediction_is_not_in_the_blank_one():

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -374,18 +374,21 @@ def attempt(function, arguments: tuple) -> tuple[Any, int | None]:
 
 
 def _called(function, arguments: tuple | list):
-    """The result, or the exception: whatever a student's code raises is part of the diagnosis.
-
-    What a known mistake warns of is not the student's to see.
-    """
-    of_a_fault = getattr(getattr(function, "__code__", None), "co_filename", "").endswith(EDITED)
+    """The result, or the exception: whatever a student's code raises is part of the diagnosis."""
     try:
-        with warnings.catch_warnings(action="ignore") if of_a_fault else nullcontext():
+        with _quiet(function):
             return function(*arguments)
     except SystemExit:
         return RuntimeError("exit() ends the notebook; a function ends with return.")
     except Exception as error:
         return error
+
+
+def _quiet(function) -> AbstractContextManager:
+    """Silence for a known mistake, wrapped or not: what it warns of is not the student's to see."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    of_a_fault = getattr(code, "co_filename", "").endswith(EDITED)
+    return warnings.catch_warnings(action="ignore") if of_a_fault else nullcontext()
 
 
 def _copy(argument):
@@ -571,7 +574,8 @@ def _gradients(function, arguments: tuple) -> dict[int, Tensor | Exception]:
     leaves = {i: argument.clone().requires_grad_() for i, argument in enumerate(arguments)
               if isinstance(argument, Tensor) and argument.dtype == torch.float32}
     try:
-        outputs = function(*(leaves.get(i, argument) for i, argument in enumerate(arguments)))
+        with _quiet(function):
+            outputs = function(*(leaves.get(i, argument) for i, argument in enumerate(arguments)))
         outputs = [out for out in (outputs if isinstance(outputs, tuple | list) else [outputs])
                    if isinstance(out, Tensor) and out.requires_grad]
         if not outputs:

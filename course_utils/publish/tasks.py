@@ -118,6 +118,8 @@ def only_defines(source: str) -> bool:
 
 
 def names(source: str) -> set[str]:
-    """The names that code takes from elsewhere: those that it reads and does not assign."""
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
-    return {node.id for node in found} - {node.id for node in found if isinstance(node.ctx, ast.Store)}
+    """The names that code takes from elsewhere: those that it reads, and neither assigns nor takes as parameters."""
+    nodes = list(ast.walk(ast.parse(source)))
+    found = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {node.id for node in found if isinstance(node.ctx, ast.Store)}
+    return {node.id for node in found} - own - {node.arg for node in nodes if isinstance(node, ast.arg)}
