@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 from torch import nn
 
-from course_utils.exercises import EXERCISES
+from course_utils.exercises import EXERCISES, engine
 from course_utils.exercises.engine import edited
 from course_utils.exercises.lesson_07 import LESSON_07
 from course_utils.gpt import SwiGLU, today
@@ -193,6 +193,11 @@ def os_sum(x, y, asked, rate):
     return rate * (y * (x @ asked.unsqueeze(-1)).squeeze(-1)).sum(1)
 
 
+@wrong("one_step", "go through a softmax")
+def os_softmax(x, y, asked, rate):
+    return rate * ((x @ asked.unsqueeze(-1)).squeeze(-1).softmax(-1) * y).sum(-1)
+
+
 @right("one_step")
 def os_attention(x, y, asked, rate):
     return rate * (y * (x @ asked.unsqueeze(-1)).squeeze(-1)).mean(1)
@@ -227,6 +232,16 @@ def co_end(words, spans, sentinels):
         target = target + [sentinels[i]] + words[start:end]
         last = end
     return source + words[last:], target + [sentinels[len(spans)]]
+
+
+@wrong("corrupt", "In the target the length is taken for an end")
+def co_length_in_the_target(words, spans, sentinels):
+    source, target, end = [], [], 0
+    for sentinel, (start, length) in zip(sentinels, spans, strict=False):
+        source += [*words[end:start], sentinel]
+        target += [sentinel, *words[start:length]]
+        end = start + length
+    return source + words[end:], [*target, sentinels[len(spans)]]
 
 
 @right("corrupt")
@@ -403,6 +418,13 @@ def ac_loop(gradients, counts):
     for gradient, count in zip(gradients, counts, strict=True):
         total += count * gradient
     return total / counts.sum()
+
+
+def test_a_slow_look_up_is_told_what_it_multiplies(monkeypatch):
+    monkeypatch.setattr(engine, "_times_slower", lambda *_: 60)
+    verdict = EXERCISES["factorised"].judge(lambda ids, table, up: (table @ up)[ids])
+    assert verdict.kind == "slow"
+    assert "Look up the narrow vectors first" in verdict.text
 
 
 def test_one_step_is_that_of_autograd():

@@ -70,6 +70,7 @@ class Exercise:
             including the failing condition, is named.
         timed: a maker of arguments as large as the lesson's, if the lesson's seconds hang on the function: on these
             it may take ``SLOW`` times the solution's time. Without it, time is not looked at.
+        why_slow: what a slow answer does, if it is known; without it, a loop is asked about.
     """
 
     solution: Callable
@@ -77,6 +78,7 @@ class Exercise:
     cases: dict[str, Callable[[torch.Generator], tuple]]
     faults: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
     timed: Callable[[torch.Generator], tuple] | None = None
+    why_slow: str = ""
 
     @property
     def name(self) -> str:
@@ -144,8 +146,8 @@ class Exercise:
         if times > SLOW:
             tensors = any(isinstance(argument, Tensor) for argument in inputs[0])
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. " + (
-                "Is there a loop that one operation on whole tensors can do?" if tensors else
-                "Is something done again and again that could be done once?"))
+                self.why_slow or ("Is there a loop that one operation on whole tensors can do?" if tensors else
+                                  "Is something done again and again that could be done once?")))
         gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
         slower = f"; about {times:.1f} times as slow as the course's" * (times > SLOWER)
         return Verdict("right", f"{self.right}{gap}{slower}.")

@@ -191,6 +191,8 @@ def _examples(rng, B=None):
     return randn(rng, B, n, d), randn(rng, B, n), randn(rng, B, d), rate
 
 
+SOFTMAX = "The scores go through a softmax. A gradient step has none: each score counts as it is, times rate / n."
+
 ONE_STEP = Exercise(one_step, {"prediction": "B"}, {
     "on ordinary inputs": _examples,
     "with a single prompt (B = 1)": lambda rng: _examples(rng, 1),
@@ -205,6 +207,8 @@ ONE_STEP = Exercise(one_step, {"prediction": "B"}, {
      "mean(dim=2).mean(dim=1, keepdim=True)"),
     ("These are the weights after the step, summed: multiply them by the question first.", "(w * asked)", "w"),
     ("The prediction is a sum over the d numbers, w . x, not their mean.", ".sum(dim=-1)", ".mean(dim=-1)"),
+    *((SOFTMAX, "w = rate * (y.unsqueeze(-1) * x).mean(dim=1)", "w = (x @ asked.unsqueeze(-1)).softmax(dim=1)",
+       "(w * asked).sum(dim=-1)", f"{factor}(w.squeeze(-1) * y).sum(dim=-1)") for factor in ("", "rate * ")),
 ))
 
 
@@ -260,6 +264,8 @@ CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
     ("The second number of a span is its length, not its end: words[start:start + length].",
      "target += [sentinels[i], *words[start:start + length]]", "target += [sentinels[i], *words[start:length]]",
      "end = start + length", "end = length"),
+    ("In the target the length is taken for an end. A span's second number is its length: words[start:start + length].",
+     "target += [sentinels[i], *words[start:start + length]]", "target += [sentinels[i], *words[start:length]]"),
     ("The last sentinel is always the third. It is the one after those that were used: sentinels[len(spans)].",
      "sentinels[len(spans)]", "sentinels[-1]"),
 ))
@@ -286,7 +292,8 @@ FACTORISED = Exercise(factorised, {"x": "B, T, d"}, {
     ("The vectors are scaled. Lesson 04 multiplied by a root; here nothing is.", "table[ids] @ up",
      "table[ids] @ up * up.size(1) ** 0.5"),
     ("The ids are shifted by one: id i is row i of the table.", "table[ids]", "table[ids - 1]"),
-), timed=lambda rng: (torch.randint(30_000, (8, 32), generator=rng), randn(rng, 30_000, 128), randn(rng, 128, 256)))
+), timed=lambda rng: (torch.randint(30_000, (8, 32), generator=rng), randn(rng, 30_000, 128), randn(rng, 128, 256)),
+   why_slow="The whole table, or a one-hot matrix, is multiplied. Look up the narrow vectors first.")
 
 
 # --- analogy -------------------------------------------------------------------------------------------------
