@@ -58,6 +58,12 @@ def at_least(least: int, **sizes: int) -> None:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
 
 
+def as_many_rows(target: Tensor, src_mask: Tensor) -> None:
+    """A ``ValueError`` if there are not as many targets ``(B, T_q)`` as sources: a single one would be broadcast."""
+    if len(target) != len(src_mask):
+        raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")
+
+
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     """Refuse a mask that is not boolean (TypeError) or does not fit scores ``(B, …, T_q, T_k)`` (ValueError).
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .attention import SCORES, masked_softmax
+from .attention import SCORES, as_many_rows, masked_softmax
 from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
@@ -201,8 +201,7 @@ class Seq2Seq(nn.Module):
 
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
-        if len(target) != len(memory.src_mask):
-            raise ValueError(f"target has {len(target)} rows, source {len(memory.src_mask)}; expected as many.")
+        as_many_rows(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least, causal_mask, sinusoidal
+from .attention import MultiHeadAttention, as_many_rows, at_least, causal_mask, sinusoidal
 from .data.text import PAD, Embedding
 
 
@@ -277,8 +277,7 @@ class Transformer(nn.Module):
 
     def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool = False,
                 need_cross: bool = False):
-        if len(target) != len(memory.src_mask):
-            raise ValueError(f"target has {len(target)} rows, source {len(memory.src_mask)}; expected as many.")
+        as_many_rows(target, memory.src_mask)
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
         return x @ self.target_embed.weight.T, weights, state

@@ -12,7 +12,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 
 from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
-from .tasks import Task, alone, functions, given, names, only_defines, tasks
+from .tasks import Task, alone, definitions, given, names, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
@@ -131,10 +131,8 @@ def _helpers_first(cells: Sequence[NotebookNode], asked: Sequence[Task]) -> list
     """Behind the first code cell those that only define functions which an exercise in class calls."""
     called = {name for task in asked if task.solution and not task.at_home
               for name in names(task.solution.source)}
-    defining = {name: cell for cell in cells if cell.cell_type == "code" and not tags(cell) & {"solution", "exercise"}
-                and only_defines(cell.source) for name in functions(cell.source)}
     first = next((number for number, cell in enumerate(cells) if cell.cell_type == "code"), 0)
-    moved = {id(cell) for name, cell in defining.items() if name in called}
+    moved = {id(cell) for name, cell in definitions(cells).items() if name in called and only_defines(cell.source)}
     return [*cells[:first + 1], *(cell for cell in cells[first + 1:] if id(cell) in moved),
             *(cell for cell in cells[first + 1:] if id(cell) not in moved)]
 

@@ -88,8 +88,7 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
         with its cell.
     """
     asked = {task.function for task in tasks(notebook)}
-    defined = {name: cell for cell in notebook.cells if cell.cell_type == "code" and not tags(cell) & {
-        "solution", "exercise"} for name in functions(cell.source)}
+    defined = definitions(notebook.cells)
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cells, known = [setup], set()
     for task in chosen:
@@ -107,9 +106,10 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
     return cells
 
 
-def functions(source: str) -> list[str]:
-    """The functions that a cell defines."""
-    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+def definitions(cells: Sequence[NotebookNode]) -> dict[str, NotebookNode]:
+    """The functions that a lesson defines and no exercise asks for, by name, each with its cell."""
+    return {node.name: cell for cell in cells if cell.cell_type == "code" and not tags(cell) & {"solution", "exercise"}
+            for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)}
 
 
 def only_defines(source: str) -> bool:
