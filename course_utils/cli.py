@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .course import CourseError, course_root, is_further, numbered, replace_file, seed_asked_for, with_claims
 
+JUPYTER = Path(__file__).parent / "publish" / "jupyter"    # what the servers that are started here read
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXIT_CODES = """\
 exit codes:
@@ -270,7 +271,7 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
     (path,) = find(arguments.notebook, root)
     with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:
         copy = prepare(read(path), path, Path(served))
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"),
+        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"), str(JUPYTER),
                                                       *filter(None, [os.environ.get("JUPYTER_PATH")])])
         _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
     return EXIT_OK
@@ -281,7 +282,7 @@ def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: lis
     from jupyterlab.labapp import LabApp
 
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
-    ours = [str(Path(__file__).parent / "publish" / "jupyter"), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
+    ours = [str(JUPYTER), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
     signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
     _trust(trusted, signatures)
