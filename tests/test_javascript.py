@@ -27,7 +27,7 @@ def node(file, folder, **environment):
     classes = [one for one in vars(widgets).values() if isinstance(one, type) and issubclass(one, CourseWidget)]
     files = sorted({one._files for one in classes})
     assert len(files) == 12
-    pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.glob("*/*.js")}
+    pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.parent.glob("**/*.js")}
     sources = {name: javascript(name) for name in files} | pages
     (folder / "widgets.json").write_text(json.dumps(sources), encoding="utf-8")
     environment = {name: str(value) for name, value in environment.items()}

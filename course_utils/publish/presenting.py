@@ -5,8 +5,10 @@ import os
 import re
 import sys
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 
+from IPython.display import clear_output
 from IPython.utils.capture import capture_output
 from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
@@ -72,8 +74,8 @@ def _as_output(note: NotebookNode) -> None:
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
 
-    What they show stays away: on the slide is the result of its own cell. One line says that trainings were loaded as
-    rehearsed. An error ends it, and is shown.
+    What they show stays away: on the slide is the result of its own cell. A line counts them while they run, and one
+    says that trainings were loaded as rehearsed. An error ends it, and is shown.
     """
 
     def __init__(self, shell, notebook: NotebookNode):
@@ -86,18 +88,21 @@ class CatchUp:
         if self.busy or info.cell_id not in self.cells:
             return
         self.busy, loaded = True, False
+        above = list(takewhile(info.cell_id.__ne__, self.cells))
+        behind = [id for id in above if id not in self.ran]
         try:
-            for id, source in self.cells.items():
-                if id == info.cell_id:
-                    break
-                if id not in self.ran:
-                    with capture_output() as shown:
-                        done = self.shell.run_cell(source)
-                    if not done.success:
-                        print(shown.stdout)
-                        return
-                    self.ran.add(id)
-                    loaded = loaded or LOADED in shown.stdout
+            for k, id in enumerate(behind, 1):
+                clear_output(wait=True)
+                print(f"first, what stands above: {k} of {len(behind)} cells")
+                with capture_output() as shown:
+                    done = self.shell.run_cell(self.cells[id])
+                if not done.success:
+                    print(shown.stdout)
+                    return
+                self.ran.add(id)
+                loaded = loaded or LOADED in shown.stdout
+            if behind:
+                clear_output()
             self.ran.add(info.cell_id)
             if loaded:
                 print(f"What is trained above was {LOADED}.")

@@ -6,9 +6,9 @@ import { Linter } from "eslint";
 
 import { widgets } from "./widgets.js";
 
-const PAGE = ["AbortController", "HEADINGS", "MathJax", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
+const PAGE = ["AbortController", "HEADINGS", "MathJax", "MutationObserver", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
   "addEventListener", "atob", "cancelAnimationFrame", "clearTimeout", "document", "getComputedStyle", "innerHeight",
-  "innerWidth", "matchMedia", "navigator", "requestAnimationFrame", "setTimeout", "window"];
+  "innerWidth", "location", "matchMedia", "navigator", "requestAnimationFrame", "setTimeout", "window"];
 const config = {
   languageOptions: {
     ecmaVersion: 2023, sourceType: "script", globals: Object.fromEntries(PAGE.map((name) => [name, "readonly"])),

@@ -29,18 +29,29 @@ function show(changes) {
   results.at(-1)?.scrollIntoView({ block: "nearest" });
 }
 
-// The notes' window loads the slides anew. They begin with the title, and would take these slides there.
+// The notes' window loads the slides anew. They begin with the title, and would take these slides there. And its notes
+// are copies of what stands here, without the rules that formulas are drawn by.
 function keepTheSlide() {
   const { open } = window;
-  let fresh = null;
-  window.open = (...given) => (fresh = open.apply(window, given));
+  let notes = null, atTitle = false;
+  window.open = (...given) => {
+    atTitle = false;
+    return (notes = open.apply(window, given));
+  };
   window.addEventListener("message", (event) => {
-    let message;
-    try { message = JSON.parse(event.data); } catch { return; }
-    const state = event.source === fresh && message?.method === "setState" && message.args[0];
-    if (!state || state.indexh || state.indexv || /#\/slide-0\b/.test(location.hash)) return;
-    fresh = null; // later it may lead to the title
+    if (!notes || event.source !== notes) return;
+    const { type, method, args } = JSON.parse(event.data);
+    if (type === "heartbeat") return formulas(notes.document);
+    if (atTitle || method !== "setState" || args[0].indexh || args[0].indexv || /#\/slide-0\b/.test(location.hash)) return;
+    atTitle = true; // after this once one may go there
     event.stopImmediatePropagation();
     window.postMessage(JSON.stringify({ namespace: "reveal-notes", type: "connected" }), location.origin);
   }, { capture: true });
+}
+
+function formulas({ head }) {
+  const rules = [...document.styleSheets].flatMap((sheet) => (sheet.href ? [] : [...sheet.cssRules]))
+    .map((rule) => rule.cssText).filter((rule) => /mjx|MJX/.test(rule)).join("\n");
+  const style = head.querySelector("#formulas") ?? head.appendChild(Object.assign(document.createElement("style"), { id: "formulas" }));
+  if (style.textContent !== rules) style.textContent = rules;
 }
