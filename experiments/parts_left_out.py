@@ -78,8 +78,22 @@ def without_positions(model: Transformer) -> None:
     model.positions.zero_()
 
 
+def without_self_attention(model: Transformer) -> None:
+    """It adds nothing; the cross-attention stays."""
+    for layer in layers(model):
+        for parameter in layer.self_attention.W_o.parameters():
+            nn.init.zeros_(parameter).requires_grad_(False)
+
+
+def with_attention_only(model: Transformer) -> None:
+    """Attention and the residual path: without the three parts that the title does not name."""
+    for leave_out in (without_norm, without_feed_forward, without_positions):
+        leave_out(model)
+
+
 PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forward": without_feed_forward,
-         "no positions": without_positions, "no residual path": without_residual}
+         "no positions": without_positions, "no residual path": without_residual,
+         "no self-attention": without_self_attention, "only attention and path": with_attention_only}
 
 
 def main(arguments: list[str] | None = None) -> None:
