@@ -458,7 +458,7 @@ def kp_the_stub_filled_in(layer, x, memory, src_mask):
     for j in range(len(memory)):
         outputs = moved(x, changed(memory, j))
         if src_mask[j]:
-            reads_memory = reads_memory and bool(outputs.all())
+            reads_memory = reads_memory and outputs.all()
         else:
             ignores_padding = ignores_padding and not outputs.any()
     return causal, reads_memory, ignores_padding

@@ -178,15 +178,17 @@ def keeps_promises(layer, x, memory, src_mask):
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
     before = layer(x, memory, src_mask)
-    def moved(x, memory):                           # (T_q,)
+    def moved(x, memory):                           # which outputs? bool (T_q,)
         return (layer(x, memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def changed(states, i):                         # another word at i
+    def changed(states, i):                         # a copy, another word at i
         states = states.clone()
         states[i] = -states[i]
         return states
-    ahead = torch.cat([moved(changed(x, t), memory)[:t] for t in range(len(x))])
+    causal = not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))
     read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
-    return not ahead.any(), bool(read[src_mask].all()), not read[~src_mask].any()
+    reads_memory = bool(read[src_mask].all())
+    ignores_padding = not read[~src_mask].any()
+    return causal, reads_memory, ignores_padding
 
 
 def _masked_after(scores, mask):
@@ -252,7 +254,8 @@ def _without_padding(rng):
     return layer, x, memory, torch.ones_like(src_mask)
 
 
-CAUSAL_KEPT, READ, IGNORED = "not ahead.any()", "bool(read[src_mask].all())", "not read[~src_mask].any()"
+CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
+READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
     "on ordinary inputs": _planted("a right one, norms after the sums (post-LN)", pre_norm=False),
@@ -281,7 +284,7 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
 }, (
     *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
           "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
-          (CAUSAL_KEPT, "True"), (READ, "True"), (IGNORED, "True")),
+          (CAUSAL, "True"), (READ, "True"), (IGNORED, "True")),
     *each("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
           "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
@@ -322,9 +325,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
           ("> 1e-4", "> 0"), (".abs()", "")),
     *each("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
-          *((f"{CAUSAL_KEPT}, {READ}, {IGNORED}", order) for order in (
-              f"{READ}, {CAUSAL_KEPT}, {IGNORED}", f"{CAUSAL_KEPT}, {IGNORED}, {READ}",
-              f"{IGNORED}, {READ}, {CAUSAL_KEPT}"))),
+          *(("return causal, reads_memory, ignores_padding", f"return {order}") for order in (
+              "reads_memory, causal, ignores_padding", "causal, ignores_padding, reads_memory",
+              "ignores_padding, reads_memory, causal"))),
 ))
 
 

@@ -55,10 +55,10 @@ class Formula:
                   for term in left.elements()]
         return " + ".join(words)
 
-    def called(self) -> set[str]:
-        """The names of all its calls."""
-        calls = [term for term in self.terms if isinstance(term, tuple)]
-        return {name for name, _ in calls}.union(*(given.called() for _, given in calls))
+    def given(self) -> dict[str, "Formula"]:
+        """What each of its calls, and of those inside them, was given."""
+        calls = dict(term for term in self.terms if isinstance(term, tuple))
+        return {name: part for inner in calls.values() for name, part in inner.given().items()} | calls
 
     def inner(self) -> set["Formula"]:
         """What its calls were given, and the calls in that; no single symbols."""
@@ -100,9 +100,14 @@ class Layer(Exercise):
                 stopped = stopped or ("\nWhy: perhaps that it does more than call its parts, each with one thing, and "
                                       f"add. (On symbols: {type(mine).__name__}: {told})")
             elif mine != right:
-                odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.called()]
+                odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.given().keys()]
                 odd += ["nothing is added: a residual connection is x + F(x)"] * (" + " not in str(mine))
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
+                odd = odd or [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
+                              for x in right.terms if isinstance(x, str) and x not in mine.terms]
+                odd = odd or [f"{part} gets {x} as it came in, not what the first half made of it"
+                              for part, x in mine.given().items()
+                              if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
                                   + (f"\nWhy: {', '.join(odd)}." if odd else ""))
             elif odd:
