@@ -131,7 +131,8 @@ def serious(page, selector):
     """What axe-core finds that is serious or critical."""
     page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
     # axe would fetch style sheets, which a page from a disk may not
-    found = page.evaluate("(selector) => axe.run(selector, { preload: false })", selector)["violations"]
+    run = "(selector) => axe.run(selector, { preload: false, resultTypes: ['violations'] })"
+    found = page.evaluate(run, selector)["violations"]
     return [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
 
 
