@@ -273,6 +273,8 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
         copy = prepare(read(path), path, Path(served))
         os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"), str(JUPYTER),
                                                       *filter(None, [os.environ.get("JUPYTER_PATH")])])
+        os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"),
+                                                             *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])])
         _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
     return EXIT_OK
 

@@ -9,6 +9,7 @@ from typing import IO
 SEED = "COURSE_SEED"                # environment: the seed that notebooks take in place of their own
 PROGRESS = "COURSE_PROGRESS"        # environment: "on" lets checks write progress.jsonl
 REHEARSAL = "COURSE_REHEARSAL"      # environment: "off" trains all; another name: the folder to keep trainings in
+PRESENTED = "COURSE_PRESENTED"      # environment of live slides' kernel: the file that is shown
 LOADED = "loaded as rehearsed"       # what is printed of a training that was
 KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows its card and does not raise
 

@@ -10,6 +10,7 @@ import torch
 from browser import alone
 from torch import nn
 
+from course_utils.course import PRESENTED
 from course_utils.exercises import (
     EXERCISES,
     Prediction,
@@ -104,6 +105,14 @@ def test_a_solution_cell_keeps_the_students_function(capsys):
     assert check("context_vector", {"context_vector": ours}, solution=True) is ours
     broken = {"context_vector": lambda s, v: s @ v}                                # a solution that somebody edited
     assert check("context_vector", broken, solution=True) is ours
+
+
+def test_in_live_slides_the_solution_goes_on_because_it_was_rehearsed(capsys, monkeypatch):
+    monkeypatch.setenv(PRESENTED, "a lesson")
+    ours = EXERCISES["context_vector"].solution
+    check("context_vector", {"context_vector": context_vector})
+    assert check("context_vector", {"context_vector": ours}, solution=True) is ours
+    assert "the lesson goes on as it was rehearsed" in capsys.readouterr().out
 
 
 def test_the_parts_that_were_yours_are_counted(capsys):

@@ -86,7 +86,7 @@ def test_titles_that_tell_the_result_are_replaced_and_others_stay():
 
 def test_folded_code_neither_claims_nor_asserts_nor_describes_its_pictures():
     code = ('# plot\nfigure = draw({"alt": 85})\nplotting.show(figure, alt="BLEU falls to "\n'
-            '                     f"{low}, the größte drop.")\nassert low < 25, "not low"')
+            '                     f"{low}, the größte drop.")\nassert low < 25, "not low"   # falls to 21')
     claims = 'claim("02.x", "It falls",\n      holds="low <= 25")'
     cells = [new_code_cell(code, metadata={"tags": ["hide-input"]}), new_markdown_cell("A text."),
              new_code_cell(claims, metadata={"tags": ["hide-input"]}), new_code_cell("assert shown")]

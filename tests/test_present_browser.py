@@ -103,7 +103,13 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
             page.wait_for_timeout(700)
         shown.locator(".cm-content").click()
         page.keyboard.press("Shift+Enter")
-        shown.locator(".softmax-lab").first.wait_for(timeout=60_000)
+        lab = shown.locator(".softmax-lab").first
+        lab.wait_for(timeout=60_000)
+        lab.locator("input").first.focus()                                     # then out of it, as its hint says
+        page.keyboard.press("Escape")
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement !== document.body")       # keys go to the slides again
     assert page.outside_requests == []
 
 

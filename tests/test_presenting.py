@@ -96,6 +96,8 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     kernel = json.loads((tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json").read_text("utf-8"))
     assert kernel["env"] == {PRESENTED: str(copy)}
     assert kernel["argv"][-1] == "course_utils.publish.presenting"
+    settings = json.loads((tmp_path / "jupyter" / "labconfig" / "default_setting_overrides.json").read_text("utf-8"))
+    assert settings["@jupyterlab/docmanager-extension:plugin"] == {"autosave": False}
 
 
 def test_a_solutions_code_is_shown_and_a_plots_stays_folded(tmp_path):

@@ -1,6 +1,7 @@
 """Checks for exercises: ``masked_softmax = check("masked_softmax")`` says what is wrong, and gives what runs on."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
@@ -8,6 +9,7 @@ import torch
 from IPython.display import display
 from torch import Tensor, nn
 
+from ..course import PRESENTED
 from .card import Card
 from .engine import (
     N_INPUTS,
@@ -54,7 +56,8 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
     Args:
         name: the function's name, which is also the exercise's.
         namespace: where to look it up; by default the globals of the caller, that is, the notebook.
-        solution: whether this is a solution's cell: the student's own function goes on running if it was right.
+        solution: whether this is a solution's cell: the student's own function goes on running if it was right. In
+            live slides the solution does, because its models are the ones that were rehearsed.
 
     Returns:
         The student's function, or the course's.
@@ -67,10 +70,11 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
         namespace = inspect.currentframe().f_back.f_globals
     verdict = _verdict(exercise, namespace)
     if solution:
-        runs = "Yours was right, too, and goes on running." if name in _yours else ""
-        display(Card(verdict, runs))
+        live = PRESENTED in os.environ
+        goes_on = ", too; the lesson goes on as it was rehearsed." if live else ", too, and goes on running."
+        display(Card(verdict, f"Yours was right{goes_on}" if name in _yours else ""))
         shown = namespace[name] if verdict.kind == "right" else exercise.solution
-        return _yours.get(name, shown)
+        return shown if live else _yours.get(name, shown)
     record(name, verdict, namespace.get(name))
     if verdict.kind == "right":
         _yours[name] = namespace[name]

@@ -159,7 +159,7 @@ def _silent(code: str) -> str:
     for statement in ast.parse(code).body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         if isinstance(statement, ast.Assert) or any(getattr(call.func, "id", "") == "claim" for call in calls):
-            told = told.replace(ast.get_source_segment(code, statement), "")
+            told = re.sub(re.escape(ast.get_source_segment(code, statement)) + r"[ \t]*(#.*)?", "", told)
         for keyword in (keyword for call in calls for keyword in call.keywords if keyword.arg == "alt"):
             value = ast.get_source_segment(code, keyword.value)
             told = told.replace(f"alt={value}", 'alt="What was measured."')

@@ -14,10 +14,9 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from ..course import LOADED
+from ..course import LOADED, PRESENTED
 from .notebooks import embed_pictures, read, slide_type, tags, write
 
-PRESENTED = "COURSE_PRESENTED"                             # environment of the kernel: the file that is shown
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
 
@@ -30,7 +29,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
         folder: an empty one.
 
     Returns:
-        The copy. With ``folder / "jupyter"`` in ``JUPYTER_PATH`` it gets the kernel.
+        The copy. With ``folder / "jupyter"`` in ``JUPYTER_PATH`` it gets the kernel, in ``JUPYTER_CONFIG_PATH`` it is
+        never saved.
 
     Raises:
         CourseError: if a picture is missing.
@@ -56,6 +56,11 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
         "display_name": "Python 3 (ipykernel)", "language": "python", "env": {PRESENTED: str(copy)},
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--ext", __name__],
     }), encoding="utf-8")
+    # the notes' window opens the same file twice: saved by one, the others would ask what to do with it
+    settings = folder / "jupyter" / "labconfig"
+    settings.mkdir()
+    (settings / "default_setting_overrides.json").write_text(json.dumps(
+        {"@jupyterlab/docmanager-extension:plugin": {"autosave": False}}), encoding="utf-8")
     return copy
 
 

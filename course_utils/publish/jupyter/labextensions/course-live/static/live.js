@@ -16,6 +16,8 @@ function activate({ commands }) {
     if (!slides) return;
     found.disconnect();
     slides.focus();
+    // Escape left a widget, and the focus nowhere: the next Shift and Enter would run nothing.
+    document.addEventListener("keyup", () => document.activeElement === document.body && slides.focus());
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
   });
   found.observe(document.body, { childList: true, subtree: true });
