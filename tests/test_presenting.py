@@ -7,9 +7,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course_utils.course import course_root
+from course_utils.course import KEEP_GOING, PRESENTED, course_root
 from course_utils.publish.notebooks import read, slide_type, tags
-from course_utils.publish.presenting import PRESENTED, CatchUp, prepare
+from course_utils.publish.presenting import CatchUp, prepare
 
 LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
 
@@ -27,8 +27,8 @@ def cell(id, source):
     return made
 
 
-def before(catch_up, id):
-    catch_up(SimpleNamespace(cell_id=id))
+def before(catch_up, id, source=None):
+    catch_up(SimpleNamespace(cell_id=id, raw_cell=catch_up.cells.get(id) if source is None else source))
 
 
 def left(capsys):
@@ -64,6 +64,17 @@ def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):
     assert shell.user_ns["last"] == 1
 
 
+def test_a_number_that_is_changed_is_measured_again(shell):
+    cells = [cell("a", "block = 1"), cell("b", "seen = [*globals().get('seen', []), block]"), cell("c", "")]
+    catch_up = CatchUp(shell, new_notebook(cells=cells))
+    before(catch_up, "c")
+    for block in (2, 2, 3):
+        before(catch_up, "a", f"block = {block}")
+        shell.run_cell(f"block = {block}")
+        before(catch_up, "c")
+    assert shell.user_ns["seen"] == [1, 2, 3]
+
+
 def test_one_line_says_that_trainings_above_were_loaded(shell, capsys):
     load = "print('a line: loaded as rehearsed on a day, 3 steps in 0 s.')"
     catch_up = CatchUp(shell, new_notebook(cells=[cell("a", load), cell("b", load), cell("c", ""), cell("d", "")]))
@@ -94,7 +105,8 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     assert "](../" not in "".join(cell.source for cell in shown.cells if cell.cell_type == "markdown")
     assert shown.metadata.rise.overlay.startswith("<style>")
     kernel = json.loads((tmp_path / "jupyter" / "kernels" / "python3" / "kernel.json").read_text("utf-8"))
-    assert kernel["env"] == {PRESENTED: str(copy)}
+    assert kernel["env"] == {PRESENTED: str(copy), KEEP_GOING: "1"}
+    assert not any("\nassert " in cell.source for cell in shown.cells if "hide-input" in tags(cell))
     assert kernel["argv"][-1] == "course_utils.publish.presenting"
     settings = json.loads((tmp_path / "jupyter" / "labconfig" / "default_setting_overrides.json").read_text("utf-8"))
     assert settings["@jupyterlab/docmanager-extension:plugin"] == {"autosave": False}

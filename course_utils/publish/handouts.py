@@ -153,13 +153,21 @@ def _without_results(text: str) -> str:
     return "\n\n".join(kept)
 
 
-def _silent(code: str) -> str:
-    """Code without claims, without what it asserts, and with pictures that are not described."""
+def without_asserts(code: str, or_calls: str = "") -> str:
+    """Code without what it asserts, and without statements that call the function of this name."""
     told = code
     for statement in ast.parse(code).body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-        if isinstance(statement, ast.Assert) or any(getattr(call.func, "id", "") == "claim" for call in calls):
+        if isinstance(statement, ast.Assert) or or_calls in [getattr(call.func, "id", None) for call in calls]:
             told = re.sub(re.escape(ast.get_source_segment(code, statement)) + r"[ \t]*(#.*)?", "", told)
+    return told.strip()
+
+
+def _silent(code: str) -> str:
+    """Code without claims, without what it asserts, and with pictures that are not described."""
+    told = without_asserts(code, or_calls="claim")
+    for statement in ast.parse(code).body:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         for keyword in (keyword for call in calls for keyword in call.keywords if keyword.arg == "alt"):
             value = ast.get_source_segment(code, keyword.value)
             told = told.replace(f"alt={value}", 'alt="What was measured."')

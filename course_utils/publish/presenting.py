@@ -14,7 +14,8 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from ..course import LOADED, PRESENTED
+from ..course import KEEP_GOING, LOADED, PRESENTED
+from .handouts import without_asserts
 from .notebooks import embed_pictures, read, slide_type, tags, write
 
 STYLE = Path(__file__).parent / "templates" / "live.css"
@@ -45,6 +46,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.outputs = []
         elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)
+        elif "hide-input" in tags(cell):                   # a number may be changed in class
+            cell.source = without_asserts(cell.source)
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
@@ -53,7 +56,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     kernel = folder / "jupyter" / "kernels" / "python3"
     kernel.mkdir(parents=True)
     (kernel / "kernel.json").write_text(json.dumps({
-        "display_name": "Python 3 (ipykernel)", "language": "python", "env": {PRESENTED: str(copy)},
+        "display_name": "Python 3 (ipykernel)", "language": "python", "env": {PRESENTED: str(copy), KEEP_GOING: "1"},
         "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--ext", __name__],
     }), encoding="utf-8")
     # the notes' window opens the same file twice: saved by one, the others would ask what to do with it
@@ -78,6 +81,8 @@ def _as_output(note: NotebookNode) -> None:
 
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
+
+    A cell that was changed runs with all cells below it again, once they are needed.
 
     What they show stays away: on the slide is the result of its own cell. A line counts them while they run, and one
     says that trainings were loaded as rehearsed. An error ends it, and is shown.
@@ -108,6 +113,9 @@ class CatchUp:
                 loaded = loaded or LOADED in shown.stdout
             if behind:
                 clear_output()
+            if self.cells[info.cell_id] != info.raw_cell:      # changed: what was made of it below is old
+                self.cells[info.cell_id] = info.raw_cell
+                self.ran.intersection_update(above)
             self.ran.add(info.cell_id)
             if loaded:
                 print(f"What is trained above was {LOADED}.")
