@@ -411,3 +411,10 @@ def test_in_a_real_kernel(tmp_path):
     assert "✗ context_vector: It raised AttributeError" in card["data"]["text/plain"]
     assert "values.oops" in card["data"]["text/html"]
     assert "engine.py" not in card["data"]["text/html"]
+
+
+def test_a_trial_that_was_never_reached_has_failed_whatever_was_expected():
+    stopped = Trial(False, {}, "", "", "", stopped="cell 12 raised")
+    tried = seeds.Tried("x", seeds={0: Trial(True, {}, "", "", ""), 1: Trial(False, {}, "", "", ""), 2: stopped})
+    assert tried.failed(expected=True) == [1, 2]
+    assert tried.failed(expected=False) == [0, 2]

@@ -1,6 +1,7 @@
 """GPT: the layer of lesson 04 without cross-attention, with four parts of today; and SmolLM2's published weights."""
 
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -314,3 +315,15 @@ def test_smollm2_knows_a_capital():
     model, tokenizer = gpt.load()
     ids = torch.tensor([tokenizer.encode("The capital of France is").ids])
     assert tokenizer.decode(generate(model, ids, 1)[0].tolist()) == " Paris"
+
+
+def test_the_next_token_of_each_text_is_that_of_the_text_alone():
+    """Texts of unequal length: the padding of the shorter ones is not what is asked."""
+    model = made(today(**SMALL, n_kv_heads=2))
+    tokenizer = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[int(letter) for letter in text]))
+    texts = ["12345", "7", "31", "9876543", "2"]
+    alone = [gpt.next_tokens(model, tokenizer, [text]).item() for text in texts]
+    assert len({*alone}) > 2
+    assert gpt.next_tokens(model, tokenizer, texts).tolist() == alone
+    assert gpt.next_tokens(model, tokenizer, texts, before="55").tolist() == [
+        gpt.next_tokens(model, tokenizer, ["55" + text]).item() for text in texts]

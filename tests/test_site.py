@@ -1,6 +1,7 @@
 """The site: what is in it, that its links lead somewhere, and how it looks to a visitor without a network."""
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -20,6 +21,7 @@ from synthetic import code, lesson, text
 from course_utils import cli
 from course_utils.claims.card import MIME
 from course_utils.course import course_root, numbered
+from course_utils.publish import archive
 from course_utils.publish.archive import content
 from course_utils.publish.notebooks import read, write
 from course_utils.publish.pages import page as html_page
@@ -133,6 +135,16 @@ def test_the_archive_has_what_installs_and_runs_the_course_and_nothing_else():
     assert missing == set()
     linked = re.findall(r"\]\((?!https?:)([^)#\s]+)\)", (root / "README.md").read_text(encoding="utf-8"))
     assert {name for name in linked if name.rstrip("/") not in kept} == set()
+
+
+def test_the_same_files_give_the_same_archive(tmp_path):
+    (tmp_path / "course" / "notebooks").mkdir(parents=True)
+    for day in (1, 2):
+        text = tmp_path / "course" / "README.md"
+        text.write_text("The course.")
+        os.utime(text, (day * 86_400 * 5000, day * 86_400 * 5000))
+        archive.write(tmp_path / "course", tmp_path / f"{day}.zip")
+    assert (tmp_path / "1.zip").read_bytes() == (tmp_path / "2.zip").read_bytes()
 
 
 def test_the_first_page_says_what_the_readme_says_to_a_newcomer():
