@@ -269,6 +269,7 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
     if find_spec("jupyterlab_rise") is None:
         raise CourseError('live slides need the extra live. Type: pip install -c requirements.lock -e ".[live]"')
     (path,) = find(arguments.notebook, root)
+    print(_rehearsed(path))
     with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:
         copy = prepare(read(path), path, Path(served))
         os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"), str(JUPYTER),
@@ -277,6 +278,19 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
                                                              *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])])
         _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
     return EXIT_OK
+
+
+def _rehearsed(path: Path) -> str:
+    """What an instructor has to know before class: whether the lesson's trainings will be loaded."""
+    from .rehearsal import folder
+
+    kept, again = list((folder() / path.stem).glob("*.safetensors")), f"Type: course rehearse {path.stem}"
+    if not kept:
+        return f"{path.name}: nothing is rehearsed: what it trains, it trains in class. {again}"
+    decides = [path, *Path(__file__).parent.rglob("*.py")]
+    if max(file.stat().st_mtime for file in decides) > min(file.stat().st_mtime for file in kept):
+        return f"{path.name}: rehearsed, but the course's code is newer, so trainings may run in class. {again}"
+    return f"{path.name}: rehearsed trainings that will be loaded: {len(kept)}."
 
 
 def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: list[str]) -> None:

@@ -51,6 +51,7 @@ def test_a_blank_notebook_tells_no_result(name):
     _, notebook = NOTEBOOKS[name]
     student = made(name, handouts.blank)
     nbformat.validate(student)
+    assert ".ipynb)" not in text(student)                                        # it is one file
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in student.cells)
     found = text(student)
     assert not re.search(r"What did we see\?|How firm is this\?|What we measured|Speaker notes|^claim\(", found, re.M)

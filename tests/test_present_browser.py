@@ -56,8 +56,8 @@ def presented(page, home, name):
 
 
 def to_slide(page, number):
-    """Forward to the slide of this number, from 0, whatever fragments it has."""
-    for _ in range(60):
+    """Forward to the slide of this number, from 0, whatever fragments and slides below it has."""
+    for _ in range(90):
         if page.url.split("#/slide-")[-1].split("-")[0] == str(number):
             return
         page.keyboard.press("ArrowRight")
@@ -69,6 +69,10 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
     page = browser_page
     with presented(page, tmp_path, "00"):
         page.wait_for_timeout(3000)
+        to_slide(page, 1)
+        assert "#/slide-1-0" in page.url
+        page.keyboard.press("ArrowLeft")                           # a step back is one, too
+        page.wait_for_function("location.hash.startsWith('#/slide-0')")
         to_slide(page, 2)                                          # over the imports, which are on no slide
         page.keyboard.press("Space")
         cell = page.locator(".jp-CodeCell").filter(has_text="scores = torch.tensor").first
@@ -76,7 +80,9 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         page.keyboard.press("Control+End")
         page.keyboard.type("\nprint('sum', round(weights.sum().item(), 3))")
         page.keyboard.press("Shift+Enter")
+        page.locator("body.course-runs").wait_for()
         cell.locator(".jp-OutputArea", has_text="sum 1.0").wait_for(timeout=120_000)
+        page.locator("body:not(.course-runs)").wait_for()
         assert "Traceback" not in cell.inner_text()
         size = page.evaluate("document.querySelector('section.present .jp-MarkdownOutput p') && getComputedStyle("
                              "document.querySelector('section.present .jp-MarkdownOutput p')).fontSize")

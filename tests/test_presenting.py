@@ -1,6 +1,7 @@
 """The copy that live slides show, and its kernel's way to catch up."""
 
 import json
+from html import escape
 from types import SimpleNamespace
 
 import pytest
@@ -110,6 +111,20 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     assert kernel["argv"][-1] == "course_utils.publish.presenting"
     settings = json.loads((tmp_path / "jupyter" / "labconfig" / "default_setting_overrides.json").read_text("utf-8"))
     assert settings["@jupyterlab/docmanager-extension:plugin"] == {"autosave": False}
+
+
+def test_a_result_waits_behind_a_click_until_its_cell_runs_and_a_picture_does_not(tmp_path):
+    lesson = {cell.id: cell for cell in read(LESSON).cells}
+    shown = [cell for cell in read(prepare(read(LESSON), LESSON, tmp_path)).cells if cell.cell_type == "code"]
+    behind = [cell for cell in shown if cell.outputs
+              and "<summary>the stored result" in cell.outputs[0].get("data", {}).get("text/html", "")]
+    at_home = {cell.id: escape(lesson[cell.id].outputs[0].get("text", "-")) for cell in behind}
+    assert any(at_home[cell.id] in cell.outputs[0].data["text/html"] for cell in behind)
+    assert not any("hide-input" in tags(cell) for cell in behind)
+    compared = [cell for cell in shown if ".compare(" in cell.source]
+    assert compared
+    assert all("Shift+Enter" in cell.outputs[0].data["text/html"] for cell in compared)
+    assert any(cell.outputs == lesson[cell.id].outputs for cell in shown if "# plot" in cell.source)
 
 
 def test_a_solutions_code_is_shown_and_a_plots_stays_folded(tmp_path):

@@ -1,7 +1,9 @@
 """What was rehearsed is loaded where training would give the same, and nowhere else."""
 
 import linecache
+import os
 import re
+import time
 import types
 from functools import partial
 
@@ -304,6 +306,7 @@ def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
     assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
     assert "trainings kept: 1, 0.0 MB" in capsys.readouterr().out
     assert path.read_bytes() == before
+    assert "rehearsed trainings that will be loaded: 1." in cli._rehearsed(path)
 
     def outputs(run):
         return "".join(output.get("text", "") for cell in run.notebook.cells for output in cell.outputs)
@@ -312,8 +315,12 @@ def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
     assert "loaded" not in live                        # `course run` trains, whatever is kept
     write(new_notebook(cells=[new_code_cell("%env COURSE_REHEARSAL="), *(new_code_cell(cell) for cell in CELLS)],
                        metadata=METADATA), path)
+    later = time.time() + 1
+    os.utime(path, (later, later))
+    assert "code is newer, so trainings may run in class. Type: course rehearse 01_line" in cli._rehearsed(path)
     loaded = outputs(execute(path))                    # as a kernel of JupyterLab begins: without the variable's value
     assert "it: loaded as rehearsed on" in loaded
     assert live.splitlines()[-1] in loaded.splitlines()
     assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
+    assert "nothing is rehearsed" in cli._rehearsed(path)
     assert list(tmp_path.rglob("*.safetensors")) == []                # the old ones are gone, and this one trains

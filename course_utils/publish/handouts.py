@@ -20,11 +20,12 @@ TITLE = re.compile(r"### [^\n]+\n*")
 QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
 ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the end has|Click on a choice")
 LINKS = re.compile(r"### (?:Further|What we measured)")
+NEIGHBOUR = re.compile(r"\[([^\]\n]+)\]\([\w./]+\.ipynb\)")      # a notebook that does not lie beside a handout
 LINES = "\n\n" + '<hr style="margin:2.4em 0 0;border:0;border-top:1px solid #888888">' * 2
 
 
 def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """The students' version: no solutions, no speaker notes, outputs of exercises and checks cleared; the rest stays.
+    """The students' version: no solutions, speaker notes, links to other notebooks and outputs of exercises.
 
     Args:
         notebook: an executed notebook; it is not changed.
@@ -38,6 +39,7 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
     for cell in student.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, folder)
+            cell.source = NEIGHBOUR.sub(r"\1", cell.source)
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
     return student

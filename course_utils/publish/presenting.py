@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from copy import deepcopy
+from html import escape
 from itertools import takewhile
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     """Write a copy of a lesson to show, and a kernel for it, to a folder that a Jupyter server then serves.
 
     Args:
-        notebook: an executed notebook; it is not changed. Its outputs are on the slides until a cell runs again.
+        notebook: an executed notebook; it is not changed. Its pictures are on the slides until a cell runs again, the
+            results of code that is shown behind a click.
         source: the notebook's file, beside which its pictures are found.
         folder: an empty one.
 
@@ -46,8 +48,12 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.outputs = []
         elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)
-        elif "hide-input" in tags(cell):                   # a number may be changed in class
-            cell.source = without_asserts(cell.source)
+        elif "hide-input" in tags(cell):
+            if ".compare(" in cell.source:                 # with a prediction that the class has yet to make
+                cell.outputs = [_html("<p><small>Shift+Enter compares it with your prediction.</small></p>")]
+            cell.source = without_asserts(cell.source)     # a number may be changed in class
+        elif cell.outputs:
+            cell.outputs = [_html(_covered(cell.outputs))]
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
@@ -67,6 +73,20 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     return copy
 
 
+def _html(text: str) -> NotebookNode:
+    return new_output("display_data", {"text/html": text})
+
+
+def _covered(outputs: list[NotebookNode]) -> str:
+    """What a shown cell gave at home, behind a click: before it runs in class nothing tells what comes out."""
+    return f"<details><summary>the stored result</summary>{''.join(map(_as_html, outputs))}</details>"
+
+
+def _as_html(output: NotebookNode) -> str:
+    data = output.get("data", {})
+    return data.get("text/html") or f"<pre>{escape(output.get('text') or data.get('text/plain', ''))}</pre>"
+
+
 def _as_output(note: NotebookNode) -> None:
     """Turn a note into the output of an empty code cell: RISE shows a text cell's source above its text.
 
@@ -75,8 +95,7 @@ def _as_output(note: NotebookNode) -> None:
     source = re.sub("</?(?:details|summary)>", "", note.pop("source"))
     note.pop("attachments", None)
     html = f"<style>.speaker-controls-notes .jp-Cell-inputWrapper {{ display: none }}</style>{markdown2html(source)}"
-    note.update(cell_type="code", source="", execution_count=None,
-                outputs=[new_output("display_data", {"text/html": html})])
+    note.update(cell_type="code", source="", execution_count=None, outputs=[_html(html)])
 
 
 class CatchUp:

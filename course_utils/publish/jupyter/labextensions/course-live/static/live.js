@@ -1,5 +1,5 @@
-// Live slides in class: keys work without a click, a cell that has run stays in sight with its result, and the notes'
-// window leaves the slides where they are. A JupyterLab extension, written as one that needs no build step.
+// Live slides in class: keys work without a click, a cell that runs says so and stays in sight with its result, and the
+// notes' window leaves the slides where they are. A JupyterLab extension, written as one that needs no build step.
 window._JUPYTERLAB ??= {};
 window._JUPYTERLAB["course-live"] = {
   init() {},
@@ -20,12 +20,24 @@ function activate({ commands }) {
     document.addEventListener("keyup", () => document.activeElement === document.body && slides.focus());
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
   });
+  // Right and left are one step, as Space and Shift+Space: alone they pass over the slides below.
+  document.addEventListener("keydown", (event) => {
+    const { key, target, shiftKey, ctrlKey, altKey, metaKey } = event;
+    if (!["ArrowRight", "ArrowLeft"].includes(key) || shiftKey || ctrlKey || altKey || metaKey) return;
+    if (!document.querySelector(".reveal") || target.closest("input, textarea, select, [contenteditable=true]")) return;
+    event.stopImmediatePropagation();
+    document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 32, shiftKey: key === "ArrowLeft" }));
+  });
   found.observe(document.body, { childList: true, subtree: true });
   keepTheSlide();
 }
 
-// The end of a result that came below the edge, the start of one that is longer than the slide.
+// That a cell runs, and the end of a result that came below the edge, the start of one that is longer than the slide.
 function show(changes) {
+  if (changes.some(({ target }) => target.matches(".jp-InputPrompt"))) {
+    const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
+    document.body.classList.toggle("course-runs", prompts.some((prompt) => prompt.textContent.startsWith("[*")));
+  }
   const results = changes.flatMap(({ addedNodes }) => [...addedNodes])
     .filter((node) => node.matches?.("section.present section.present .jp-OutputArea-child"));
   results.at(-1)?.scrollIntoView({ block: "nearest" });
