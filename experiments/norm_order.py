@@ -1,7 +1,8 @@
 """Lesson 04: where does the norm go? Stacks with it on the path (post-LN), in the branch (pre-LN), and without it.
 
 ``python experiments/norm_order.py`` trains 4 + 4 layers from Xavier's initial weights on the lesson's short sentences
-and writes the losses to ``norm_order.json``. Each order may choose its warm-up and its rate at the first seed.
+and writes the losses to ``norm_order.json``. Each order is trained without and with
+warm-up, and chooses its rate for either at the first seed.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from course_utils.transformer import Config, Transformer, without_norms
 
 HERE = Path(__file__).resolve().parent
 ORDERS = ("pre-LN", "post-LN", "no norm")
-WARM_UPS, RATES = (0, 40), (5e-3, 2e-3, 1e-3)
+WARM_UPS, RATES = (0, 200), (5e-3, 2e-3, 1e-3)
 
 
 def train(order: str, warmup: int, lr: float, steps: int, seed: int) -> list[float]:
@@ -49,7 +50,7 @@ def end(losses: list[float]) -> float:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Choose each order's setting at the first seed, train it at the others, and store after each order."""
+    """Choose a rate for each order and warm-up at the first seed, train it at the others, and store after each."""
     parser = argparse.ArgumentParser(description="Norms on the path, in the branch, nowhere; writes norm_order.json.")
     parser.add_argument("--steps", type=int, default=800, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 1 2 3 4)")
@@ -59,13 +60,13 @@ def main(arguments: list[str] | None = None) -> None:
                f"--seeds {' '.join(map(str, options.seeds))}")
     first, *others = options.seeds
     results = {"steps": options.steps, "orders": {}}
-    for order in ORDERS:
-        tried = {setting: train(order, *setting, options.steps, first) for setting in product(WARM_UPS, RATES)}
-        best = min(tried, key=lambda setting: end(tried[setting]))
-        curves = [tried[best], *(train(order, *best, options.steps, seed) for seed in others)]
-        results["orders"][order] = {
-            "tried": [{"warmup": warmup, "rate": lr, "loss": end(losses)} for (warmup, lr), losses in tried.items()],
-            "warmup": best[0], "rate": best[1], "loss": [end(losses) for losses in curves],
+    for order, warmup in product(ORDERS, WARM_UPS):
+        tried = {lr: train(order, warmup, lr, options.steps, first) for lr in RATES}
+        best = min(tried, key=lambda lr: end(tried[lr]))
+        curves = [tried[best], *(train(order, warmup, best, options.steps, seed) for seed in others)]
+        results["orders"].setdefault(order, {})[str(warmup)] = {
+            "loss_at_rate": {str(lr): end(losses) for lr, losses in tried.items()}, "rate": best,
+            "loss": [end(losses) for losses in curves],
             "curves": [[round(sum(losses[i:i + 10]) / 10, 3) for i in range(0, options.steps, 10)]
                        for losses in curves],
         }

@@ -85,15 +85,16 @@ def without_self_attention(model: Transformer) -> None:
             nn.init.zeros_(parameter).requires_grad_(False)
 
 
-def with_attention_only(model: Transformer) -> None:
-    """Attention and the residual path: without the three parts that the title does not name."""
-    for leave_out in (without_norm, without_feed_forward, without_positions):
-        leave_out(model)
+def without_norm_and_feed_forward(model: Transformer) -> None:
+    """What is left: attention, the residual path, and positions, which attention cannot do without."""
+    without_norm(model)
+    without_feed_forward(model)
 
 
 PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forward": without_feed_forward,
          "no positions": without_positions, "no residual path": without_residual,
-         "no self-attention": without_self_attention, "only attention and path": with_attention_only}
+         "no self-attention": without_self_attention,
+         "attention, path, positions": without_norm_and_feed_forward}
 
 
 def main(arguments: list[str] | None = None) -> None:
