@@ -66,6 +66,11 @@ ALT = {
         "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and "
         "the path is straight and free. After the last layer follows one more "
         "LayerNorm.",
+    "04_parts":
+        "Three parts that are new. The residual path: x goes straight on, a branch leads through a part F, and what F "
+        "computes is added, x + F(x). LayerNorm: three tokens, a row of numbers for each; the mean μ and the standard "
+        "deviation σ are those of one row. Feed-forward: three tokens, for each the same small network by itself, "
+        "narrow, wide, narrow.",
     "04_layer_norm":
         "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -252,6 +257,39 @@ def layer_norm():
     return axes
 
 
+def parts():
+    axes = card(330)
+    for x, name in ((165, "residual path"), (480, "LayerNorm"), (795, "feed-forward")):
+        box(axes, x, 165, 300, 306, fill=BAND, edge="none", corner=10)
+        text(axes, x, 40, name, 21, GOOD if name == "residual path" else INK, "bold")
+    arrow(axes, (35, 200), (202, 200), GOOD, 3)
+    arrow(axes, (230, 200), (297, 200), GOOD, 3)
+    path(axes, (75, 200), (75, 112), (105, 112))
+    box(axes, 147, 112, 84, 46, fill=PAPER, label="part F", size=20)
+    path(axes, (189, 112), (216, 112), (216, 185))
+    disc(axes, 216, 200, "+", GOOD, radius=14, size=20)
+    text(axes, 50, 222, "$x$", 22)
+    text(axes, 165, 278, "$x + F(x)$", 24)
+    block = np.random.default_rng(3).uniform(size=(3, FEATURES))
+    grid(axes, 360, 92, 0.45 * block, INK, (22, 34), frame=0)
+    for t in (1, 2):
+        path(axes, (360, 92 + 34 * t), (536, 92 + 34 * t), color=BAND, line=3, head=False)
+    grid(axes, 360, 126, block[1:2], GOOD, (22, 34), frame=3)
+    arrow(axes, (539, 143), (556, 143), GOOD, 2.4)
+    text(axes, 590, 143, "$\\mu,\\ \\sigma$", 22, GOOD)
+    text(axes, 480, 222, "of one token's numbers", 20)
+    text(axes, 480, 278, "$\\gamma \\odot (x - \\mu)/\\sigma + \\beta$", 24)
+    for x in (705, 795, 885):
+        area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 134), (x - 36, 134), fill=tint(VALUE, 0.35))
+        area(axes, (x - 36, 134), (x + 36, 134), (x + 14, 176), (x - 14, 176), fill=tint(VALUE, 0.35))
+        path(axes, (x - 36, 134), (x + 36, 134), color=PAPER, line=2, head=False)
+        arrow(axes, (x, 76), (x, 90))
+        arrow(axes, (x, 177), (x, 197))
+    text(axes, 795, 222, "each token by itself", 20)
+    text(axes, 795, 278, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
+    return axes
+
+
 def three_attentions():
     axes = card(450)
     may = np.array([word != "<pad>" for word in SOURCE])
@@ -276,7 +314,8 @@ def three_attentions():
         for j, word in enumerate(keys):
             text(axes, begin + (j + 0.5) * cell, top - 14, word.strip("<>"), 15, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
-            text(axes, begin - 8, top + (i + 0.5) * cell, word, 15, MUTED if word == "<pad>" else QUERY, align="right")
+            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), 15, MUTED if word == "<pad>" else QUERY,
+                 align="right")
         checks(axes, begin, top, mask, cell)
         if name.startswith("masked"):
             text(axes, begin + 4 * cell + 8, top - 14, "label", 15, GOOD, align="left")
@@ -318,7 +357,8 @@ def cache():
         for left, t in zip(lefts, range(1, steps + 1), strict=True):
             for row, (letter, color) in enumerate((("q", QUERY), ("k", KEY), ("v", VALUE))):
                 y = top + 54 + 36 * row
-                text(axes, left - 14, y + size / 2, letter, 16, color, "bold")
+                if t == 1:
+                    text(axes, left - 14, y + size / 2, letter, 16, color, "bold")
                 for i in range(t):
                     if not cached or i == t - 1:
                         _computed(axes, left + i * pitch, y, size, color)

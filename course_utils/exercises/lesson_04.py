@@ -279,6 +279,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one that does not read word {word} of the memory", of_cross=[("all", "word", False)]),
     "when the layer masks after the softmax, so that padding has taken its share":
         _planted("one that masks padding after the softmax", weigh_memory=_masked_after),
+    "when only one query sees one word of the padding":
+        _planted("one in which query {reader} sees word {padding} of the memory, which is padding",
+                 of_cross=[("reader", "padding", True)]),
     "when the layer sees one word of the padding":
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
 }, (
@@ -309,7 +312,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "`moved` already says which outputs changed; take `.all()` of it.",
           (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
     *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
-          "of them: src_mask.nonzero() has their places.", (READ, "bool(read[src_mask].any(0).all())"),
+          "of the memory, which has other places than x: for j in range(len(memory)).",
+          ("for j in range(len(memory))", "for j in range(len(x))"), (READ, "bool(read[src_mask].any(0).all())"),
           (READ, "bool(read[src_mask][0].all())"), (READ, "bool(read[src_mask][:2].all())"),
           (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
@@ -320,7 +324,7 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     *each("Not all padding was put to the test. Change every memory[j] where src_mask is False; one output that moves "
           "is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of nothing is True.)",
           (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()"),
-          (IGNORED, "not read[~src_mask].all()")),
+          (IGNORED, "not read[~src_mask].all()"), (IGNORED, "not read[~src_mask].all(1).any()")),
     *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
           ("> 1e-4", "> 0"), (".abs()", "")),
