@@ -42,7 +42,7 @@ def train(captions: Captions, name: str, n_layers: int, lr: float, steps: int, s
 def main(arguments: list[str] | None = None) -> None:
     """Choose depth and rate at the first seed, train at all of them, and store after each training."""
     parser = argparse.ArgumentParser(description="Attention alone on captions; writes attention_alone.json.")
-    parser.add_argument("--search", type=int, default=300, help="steps of a training to choose by (default: %(default)s)")
+    parser.add_argument("--search", type=int, default=300, help="steps to choose by (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
