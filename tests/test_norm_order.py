@@ -10,7 +10,7 @@ sys.path.insert(0, str(EXPERIMENTS))
 script = importlib.import_module("norm_order")
 
 
-def test_each_order_is_trained_at_its_best_setting(tmp_path, monkeypatch):
+def test_each_order_is_trained_without_and_with_warm_up_at_its_best_rate(tmp_path, monkeypatch):
     trained = []
 
     def train(order, warmup, lr, steps, seed):
@@ -21,17 +21,20 @@ def test_each_order_is_trained_at_its_best_setting(tmp_path, monkeypatch):
     script.main(["--steps", "20", "--seeds", "0", "1", "--out", str(tmp_path / "norms.json")])
     written = json.loads((tmp_path / "norms.json").read_text())
     assert written["command"] == "python experiments/norm_order.py --steps 20 --seeds 0 1"
-    for order, row in written["results"]["orders"].items():
-        assert (row["warmup"], row["rate"]) == (40, 0.002)
-        assert row["loss"] == [(order == "no norm") + seed for seed in (0, 1)]
-        assert [len(curve) for curve in row["curves"]] == [2, 2]
-        assert [setting for name, *setting in trained if name == order][-1] == [40, 0.002, 1]
-        assert len(row["tried"]) == 6
+    assert list(written["results"]["orders"]) == ["pre-LN", "post-LN", "no norm"]
+    for order, rows in written["results"]["orders"].items():
+        for warmup, row in rows.items():
+            assert row["rate"] == 0.002
+            assert row["loss"] == [(order == "no norm") + (warmup == "0") + seed for seed in (0, 1)]
+            assert [len(curve) for curve in row["curves"]] == [2, 2]
+            ran = [setting for name, *setting in trained if name == order and str(setting[0]) == warmup]
+            assert ran == [[int(warmup), lr, 0] for lr in script.RATES] + [[int(warmup), 0.002, 1]]
 
 
 def test_what_is_stored_is_what_the_script_says():
     kept = stored("norm_order")
-    for row in kept.results["orders"].values():
-        assert len(row["loss"]) == len(row["curves"]) == len(kept.seeds) == 5
-        best = min(row["tried"], key=lambda tried: tried["loss"])
-        assert (best["warmup"], best["rate"], best["loss"]) == (row["warmup"], row["rate"], row["loss"][0])
+    for rows in kept.results["orders"].values():
+        for row in rows.values():
+            assert len(row["loss"]) == len(row["curves"]) == len(kept.seeds) == 5
+            best = min(row["loss_at_rate"], key=row["loss_at_rate"].get)
+            assert (float(best), row["loss_at_rate"][best]) == (row["rate"], row["loss"][0])

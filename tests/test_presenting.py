@@ -1,6 +1,7 @@
 """The copy that live slides show, and its kernel's way to catch up."""
 
 import json
+import re
 from html import escape
 from types import SimpleNamespace
 
@@ -8,8 +9,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course_utils.course import KEEP_GOING, PRESENTED, course_root
-from course_utils.publish.notebooks import read, slide_type, tags
+from course_utils.course import KEEP_GOING, PRESENTED, course_root, is_further, numbered
+from course_utils.publish.notebooks import read, show_clock, slide_type, tags
 from course_utils.publish.presenting import CatchUp, prepare
 
 LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
@@ -125,6 +126,23 @@ def test_a_result_waits_behind_a_click_until_its_cell_runs_and_a_picture_does_no
     assert compared
     assert all("Shift+Enter" in cell.outputs[0].data["text/html"] for cell in compared)
     assert any(cell.outputs == lesson[cell.id].outputs for cell in shown if "# plot" in cell.source)
+
+
+@pytest.mark.parametrize("path", [path for path in numbered(course_root()) if not is_further(path)][1:],
+                         ids=lambda path: path.stem)
+def test_every_note_says_when_it_begins_and_the_sections_begin_as_the_first_note_says(path):
+    notebook = read(path)
+    show_clock(notebook)
+    sections, begins, announced = {}, None, ""
+    for cell in reversed(notebook.cells):
+        if slide_type(cell) == "notes":
+            begins = re.search(r"Speaker notes · (\d:\d\d½?) · \d*½? min\.", cell.source)[1]
+            announced = cell.source if "**Clock:**" in cell.source else announced
+        elif heading := re.match(r"## (?:<a [^>]*></a>)?(\d) ·", cell.source):
+            sections[heading[1]] = begins
+    clock = dict(re.findall(r"(\d) at (\d:\d\d½?)", announced))
+    assert clock
+    assert {number: sections[number] for number in clock} == clock
 
 
 def test_a_solutions_code_is_shown_and_a_plots_stays_folded(tmp_path):

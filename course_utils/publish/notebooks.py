@@ -34,6 +34,7 @@ METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
+MINUTES = re.compile(r"(?<=· )(\d*)(½?) min\.")
 _IMAGE = re.compile(r"(!\[[^\]]*\]\(|<img\b[^>]*?\bsrc=\")(?!https?:|data:|attachment:)([^)\"\s]+)")
 
 
@@ -214,6 +215,16 @@ def tidy(notebook: NotebookNode) -> NotebookNode:
 def tags(cell: NotebookNode) -> set[str]:
     """A cell's tags."""
     return set(cell.metadata.get("tags", []))
+
+
+def show_clock(notebook: NotebookNode) -> None:
+    """Write into each speaker note, beside its minutes, the time since the beginning at which they begin."""
+    halves = 0                                             # of a minute
+    for cell in notebook.cells:
+        if slide_type(cell) == "notes" and (found := MINUTES.search(cell.source)):
+            begins = f"{halves // 120}:{halves // 2 % 60:02}{'½' * (halves % 2)}"
+            cell.source = f"{cell.source[:found.start()]}{begins} · {cell.source[found.start():]}"
+            halves += 2 * int(found[1] or 0) + len(found[2])
 
 
 def slide_type(cell: NotebookNode) -> str:

@@ -17,7 +17,7 @@ from nbformat.v4 import new_output
 
 from ..course import KEEP_GOING, LOADED, PRESENTED
 from .handouts import without_asserts
-from .notebooks import embed_pictures, read, slide_type, tags, write
+from .notebooks import embed_pictures, read, show_clock, slide_type, tags, write
 
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
@@ -39,6 +39,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
         CourseError: if a picture is missing.
     """
     shown = deepcopy(notebook)
+    show_clock(shown)
     for cell in shown.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, source.parent)

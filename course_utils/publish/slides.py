@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from ..course import CourseError
 from .exporting import export, packaged, prepared, script
-from .notebooks import slide_type, tags
+from .notebooks import show_clock, slide_type, tags
 
 
 def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | None = None) -> str:
@@ -30,6 +30,7 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | N
         CourseError: if no cell is to be shown, or a package is missing.
     """
     shown = prepared(notebook, folder, without={"skip"})
+    show_clock(shown)
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []
