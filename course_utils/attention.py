@@ -58,8 +58,17 @@ def at_least(least: int, **sizes: int) -> None:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
 
 
+def check_ids(**ids: Tensor) -> None:
+    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence."""
+    for name, given in ids.items():
+        if given.dim() != 2:
+            raise ValueError(f"{name} has shape {tuple(given.shape)}; expected ids (B, T). For one sentence: "
+                             f"{name}.unsqueeze(0).")
+
+
 def as_many_rows(target: Tensor, src_mask: Tensor) -> None:
     """A ``ValueError`` if there are not as many targets ``(B, T_q)`` as sources: a single one would be broadcast."""
+    check_ids(target=target)
     if len(target) != len(src_mask):
         raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")
 
@@ -105,8 +114,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
         return scores.softmax(dim=-1)
     check_mask(mask, scores.shape)
     empty = ~mask.any(dim=-1, keepdim=True)
-    scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
-    return scores.softmax(dim=-1).masked_fill(empty, 0.0)
+    instead = torch.where(empty, 0.0, -math.inf).to(scores)                 # (..., T_q or 1, 1)
+    return torch.where(mask, scores, instead).softmax(dim=-1).masked_fill(empty, 0.0)
 
 
 def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

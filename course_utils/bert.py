@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import at_least
+from .attention import at_least, check_ids
 from .data.download import check
 from .data.text import Embedding
 from .data.wordpiece import WordPiece
@@ -106,6 +106,7 @@ class Bert(nn.Module):
 
         Without segments all is the first text. More than ``max_len`` positions are a ``ValueError``.
         """
+        check_ids(ids=ids)
         n_positions, max_len = ids.size(1), self.config.max_len
         if n_positions > max_len:
             raise ValueError(f"{n_positions} positions, but this BERT has max_len={max_len}. Shorten the text: "

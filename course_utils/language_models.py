@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least
+from .attention import MultiHeadAttention, at_least, check_ids
 from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward, Layer
@@ -43,6 +43,7 @@ class _LanguageModel(nn.Module):
 
     def enter(self, ids: Tensor) -> Tensor:
         """``(B, T)`` to ``(B, T, d_model)``."""
+        check_ids(ids=ids)
         return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
 
     def logits(self, x: Tensor) -> Tensor:
@@ -111,8 +112,8 @@ class CausalLM(_LanguageModel):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``(B, n, vocab_size)``; more than ``max_len`` ids are a ``ValueError`` (with learned positions)."""
-        known = getattr(self.positions, "num_embeddings", ids.size(1))
-        if ids.size(1) > known:
+        known = getattr(self.positions, "num_embeddings", ids.size(-1))
+        if ids.size(-1) > known:
             raise ValueError(f"{ids.size(1)} ids, but there are positions for {known}. Shorten the sequence, or make "
                              "the model with a larger max_len.")
         x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .attention import SCORES, as_many_rows, masked_softmax
+from .attention import SCORES, as_many_rows, check_ids, masked_softmax
 from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
@@ -60,6 +60,7 @@ class Encoder(nn.Module):
         Raises:
             ValueError: if there is no row, one holds no word (says which), or padding stands before a word.
         """
+        check_ids(source=source)
         if len(source) == 0:
             raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of one sentence or more.")
         lengths = (source != PAD).sum(dim=1).cpu()

@@ -2,8 +2,8 @@
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
 are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
-layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: in evaluation mode
-the cross-attention's, and all of them by `Transformer.attentions`.
+layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: the
+cross-attention's unless ``need_weights=False``, and all of them by `Transformer.attentions`.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, as_many_rows, at_least, causal_mask, sinusoidal
+from .attention import MultiHeadAttention, as_many_rows, at_least, causal_mask, check_ids, sinusoidal
 from .data.text import PAD, Embedding
 
 
@@ -269,6 +269,7 @@ class Transformer(nn.Module):
         return Attentions(encoder, decoder, cross)
 
     def _encode(self, source: Tensor, need_weights: bool):
+        check_ids(source=source)
         src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
         x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, need_weights)
         caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)

@@ -38,14 +38,15 @@ WORDPIECE = "course_utils/data/wordpiece.py"
 
 MUTANTS = [
     # --- attention ---
-    ("mask forgotten", ATTENTION, "scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)",
-     "scores.masked_fill(empty, 0.0)", "attention"),
-    ("mask turned around", ATTENTION, "scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)",
-     "scores.masked_fill(mask, -math.inf).masked_fill(empty, 0.0)", "attention"),
-    ("softmax over the queries", ATTENTION, "return scores.softmax(dim=-1).masked_fill(empty, 0.0)",
-     "return scores.softmax(dim=-2).masked_fill(empty, 0.0)", "attention"),
-    ("a fully masked row is uniform", ATTENTION, "return scores.softmax(dim=-1).masked_fill(empty, 0.0)",
-     "return scores.softmax(dim=-1)", "attention"),
+    ("mask forgotten", ATTENTION, "torch.where(mask, scores, instead)", "torch.where(empty, 0.0, scores)", "attention"),
+    ("mask turned around", ATTENTION, "torch.where(mask, scores, instead)", "torch.where(~mask, scores, instead)",
+     "attention"),
+    ("softmax over the queries", ATTENTION, ".softmax(dim=-1).masked_fill(empty, 0.0)",
+     ".softmax(dim=-2).masked_fill(empty, 0.0)", "attention"),
+    ("a fully masked row is uniform", ATTENTION, ".softmax(dim=-1).masked_fill(empty, 0.0)", ".softmax(dim=-1)",
+     "attention"),
+    ("the scores of an empty row are kept", ATTENTION, "torch.where(mask, scores, instead)",
+     "scores.masked_fill(~(mask | empty), -math.inf)", "attention"),
     *((f"scale forgotten ({tests})", ATTENTION, "keys.transpose(-2, -1) * query.size(-1) ** -0.5",
        "keys.transpose(-2, -1)", tests) for tests in ("attention", "attention_heads")),
     ("no tanh in the additive score", ATTENTION, "torch.tanh(self.W_q(query).unsqueeze(-2) + keys.unsqueeze(-3))",

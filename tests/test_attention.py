@@ -16,6 +16,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from course_utils.attention import SCORES, DotScore, LocationScore, attend, masked_softmax
+from course_utils.measuring import peak_memory
 
 SIZES = Sizes()
 NEED_EQUAL_WIDTHS = {"dot", "cosine", "scaled_dot"}
@@ -151,6 +152,32 @@ def test_an_empty_row_makes_no_nan_even_on_the_way_back():
         weights.square().sum().backward()
     assert scores.grad[0, :2].all()
     assert not scores.grad[1].any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("score", [math.inf, -math.inf, math.nan])
+def test_an_empty_row_has_no_gradient_whatever_its_scores(score, dtype):
+    scores = torch.tensor([[1.0, 2.0, score], [score, 0.0, score]], dtype=dtype, requires_grad=True)
+    weights = masked_softmax(scores, torch.tensor([[True, True, False], [False, False, False]]))
+    with torch.autograd.set_detect_anomaly(True):
+        weights.square().sum().backward()
+    assert weights.dtype == dtype
+    assert weights[1].tolist() == scores.grad[1].tolist() == [0, 0, 0]
+    assert scores.grad[0, :2].all()
+    assert scores.grad[0, 2] == 0
+
+
+def test_no_score_that_counts_is_too_low():
+    """What is masked is lower than the lowest number."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        scores = torch.tensor([torch.finfo(dtype).min, 0.0], dtype=dtype)
+        assert masked_softmax(scores, torch.tensor([True, False])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 64), (64, 64), (4, 64, 64)])
+def test_two_matrices_are_alive_at_the_worst_moment(shape):
+    scores, mask = torch.randn(4, 64, 64), torch.ones(shape, dtype=torch.bool)
+    assert peak_memory(lambda: masked_softmax(scores, mask)) < 2.1 * scores.nbytes
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.uint8])

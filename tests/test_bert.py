@@ -252,6 +252,11 @@ def test_too_many_positions_are_an_error_that_says_how_to_shorten():
         small()(torch.zeros(1, 13, dtype=torch.long), None)
 
 
+def test_ids_without_a_batch_are_refused():
+    with pytest.raises(ValueError, match=r"ids has shape \(3,\); expected ids \(B, T\)\. .* ids\.unsqueeze\(0\)"):
+        small()(torch.zeros(3, dtype=torch.long), None)
+
+
 @pytest.mark.parametrize("size", ["vocab_size", "n_segments"])
 def test_no_words_or_segments_are_refused(size):
     with pytest.raises(ValueError, match=f"{size} is 0; expected at least 1"):

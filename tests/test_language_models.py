@@ -126,6 +126,12 @@ def test_the_memory_is_the_end_of_what_was_read():
         assert torch.equal(short, long[:, -5:])
 
 
+@pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0)])
+def test_ids_without_a_batch_are_refused(make):
+    with pytest.raises(ValueError, match=r"ids has shape \(8,\); expected ids \(B, T\)"):
+        make(11, SMALL)(torch.zeros(8, dtype=torch.long))
+
+
 def test_embeddings_enter_with_variance_one():
     torch.manual_seed(0)
     assert CausalLM(2000, SMALL).enter(torch.arange(2000)[None]).std().item() == pytest.approx(1, abs=0.02)

@@ -349,3 +349,12 @@ def test_as_many_targets_as_sources(config):
     source, target = make_inputs()
     with pytest.raises(ValueError, match="target has 1 rows, source 3; expected as many"):
         make_model(config)(source, target[:1])
+
+
+@every_attention
+def test_ids_without_a_batch_are_refused(config):
+    source, target = make_inputs()
+    with pytest.raises(ValueError, match=r"source has shape \(5,\); expected ids \(B, T\)"):
+        make_model(config)(source[0], target)
+    with pytest.raises(ValueError, match=r"target has shape \(4,\); expected ids \(B, T\)"):
+        make_model(config)(source, target[0])

@@ -173,6 +173,14 @@ def test_as_many_targets_as_sources(rows):
         model(ids, ids[:1].expand(rows, -1))
 
 
+@pytest.mark.parametrize("shape", [(4,), (2, 4, 1)])
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_ids_without_a_batch_are_refused(side, shape):
+    ids = torch.full((2, 4), 5)
+    with pytest.raises(ValueError, match=rf"{side} has shape \({shape[0]},.*; expected ids \(B, T\)\. .* {side}\.unsq"):
+        Transformer(11, config=SMALL)(**{"source": ids, "target": ids} | {side: torch.full(shape, 5)})
+
+
 @both_modes
 @both_norms
 def test_the_stacks_equal_torchs(pre_norm, training):
