@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from IPython import get_ipython
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least
+from .attention import MultiHeadAttention, at_least, check_ids
 from .data.download import check
 from .data.text import Embedding
 from .decoding import draw, evaluating
@@ -77,8 +77,9 @@ class GPTLayer(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
-        self.self_attention = config.attention(config.d_model, config.n_heads, config.dropout, config.rotary,
-                                               config.base, config.n_kv_heads, config.bias)
+        self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
+                                               rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
+                                               bias=config.bias)
         self.feed_forward = config.feed_forward(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -131,6 +132,7 @@ class GPT(nn.Module):
         ``last``: logits of the last position only, ``(B, 1, vocab_size)``, or of one position per text, ``(B,)``; of a
         large vocabulary they take most room.
         """
+        check_ids(ids=ids)
         start = 0 if past is None else past[0].k.size(2)
         end = start + ids.size(1)
         if end > self.config.max_len:
@@ -171,6 +173,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, the prompt empty, or the text too long.
     """
+    check_ids(ids=ids)
     at_least(1, n_new=n_new, prompt=ids.size(1))
     if not temperature >= 0:
         raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
@@ -242,6 +245,17 @@ def silenced(W_o: Tensor, heads: Sequence[int], d_k: int) -> Tensor:
     return W_o
 
 
+def _attentions(model: GPT, heads: Sequence[tuple[int, int]]) -> list[MultiHeadAttention]:
+    """The attention of each head ``(layer, head)``; a head that does not exist is a ``ValueError``."""
+    for layer, head in heads:
+        n_heads = model.layers[layer].self_attention.n_heads if 0 <= layer < len(model.layers) else 0
+        if not 0 <= head < n_heads:
+            has = f"heads 0 to {n_heads - 1} there" if n_heads else f"layers 0 to {len(model.layers) - 1}"
+            raise ValueError(f"there is no head {head} in layer {layer}; expected pairs (layer, head), and this model "
+                             f"has {has}.")
+    return [model.layers[layer].self_attention for layer, _ in heads]
+
+
 @contextmanager
 def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
               silenced: Callable[[Tensor, list[int], int], Tensor] = silenced) -> Iterator[None]:
@@ -251,7 +265,11 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
         model: of which attention's ``W_o`` changes inside the block.
         heads: pairs ``(layer, head)``, counted from 0.
         silenced: makes the matrices of the block; another function of the same arguments can stand here.
+
+    Raises:
+        ValueError: if the model has no such layer or head.
     """
+    _attentions(model, heads)
     kept = {layer: model.layers[layer].self_attention.W_o.weight.detach().clone() for layer, _ in heads}
     try:
         with torch.no_grad():
@@ -270,7 +288,7 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
 def heads_at_mean(model: GPT, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
     """Inside the block the heads ``(layer, head)`` write their mean: mean ablation.
 
-    The mean is over all texts and positions that are read together.
+    The mean is over all texts and positions that are read together. A head that does not exist is a ``ValueError``.
     """
     def hook(head: int, d_k: int):
         def at_mean(W_o: nn.Module, inputs: tuple[Tensor]) -> Tensor:
@@ -280,8 +298,8 @@ def heads_at_mean(model: GPT, heads: Sequence[tuple[int, int]]) -> Iterator[None
             return z
         return at_mean
 
-    attentions = [(model.layers[layer].self_attention, head) for layer, head in heads]
-    hooks = [attention.W_o.register_forward_pre_hook(hook(head, attention.d_k)) for attention, head in attentions]
+    hooks = [attention.W_o.register_forward_pre_hook(hook(head, attention.d_k))
+             for attention, (_, head) in zip(_attentions(model, heads), heads, strict=True)]
     try:
         yield
     finally:

@@ -44,7 +44,7 @@ def _of_library(name: str, **sizes) -> nn.Module:
     return getattr(transformers, name + ("ForConditionalGeneration" if name == "T5" else "Model"))(config)
 
 
-XL = gpt.Config(d_model=1024, n_layers=24, n_heads=8, d_ff=3072)                      # enwik8, 24 layers
+XL = transformer.Config(d_model=1024, n_layers=24, n_heads=8, d_ff=3072)              # enwik8, 24 layers
 T5_11B = {"vocab_size": 32_128, "d_model": 1024, "d_kv": 128, "d_ff": 65_536, "num_heads": 128, "num_layers": 24}
 
 PUBLISHED = {

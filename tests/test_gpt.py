@@ -103,6 +103,16 @@ def test_the_last_logits_alone_are_the_last_of_all(config):
     assert_close(model(ids, last=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
 
 
+def test_attention_is_made_by_the_names_of_its_arguments():
+    class Turned(MultiHeadAttention):
+        def __init__(self, d_model, n_heads, *, bias, n_kv_heads, base, rotary, dropout):
+            super().__init__(d_model, n_heads, dropout, rotary, base, n_kv_heads, bias)
+
+    config = {"n_kv_heads": 2, "base": 1000.0}
+    ids, (model, other) = some_ids(), (made(today(**SMALL, **config, **parts)) for parts in ({}, {"attention": Turned}))
+    assert torch.equal(model(ids).logits, other(ids).logits)
+
+
 def test_parts_can_be_others():
     class Loud(MultiHeadAttention):
         def attend(self, *inputs, **options):
@@ -130,6 +140,13 @@ def test_a_text_that_is_too_long_is_refused(config):
     past = model(some_ids(T=30)).caches
     with pytest.raises(ValueError, match="33 positions, but this GPT has max_len=32"):
         model(some_ids(T=3), past)
+
+
+@BOTH
+def test_ids_without_a_batch_are_refused(config):
+    for read in (lambda ids: made(config)(ids), lambda ids: generate(made(config), ids, 1)):
+        with pytest.raises(ValueError, match=r"ids has shape \(9,\); expected ids \(B, T\)"):
+            read(some_ids()[0])
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
@@ -218,6 +235,18 @@ def test_heads_at_their_mean_write_the_same_everywhere():
     with suppress(KeyboardInterrupt), heads_at_mean(model, [(0, 1), (0, 2), (1, 5)]):
         assert not torch.allclose(model(ids).logits, before, atol=1e-3)
         raise KeyboardInterrupt
+    assert torch.equal(model(ids).logits, before)
+
+
+@pytest.mark.parametrize("change", [heads_off, heads_at_mean])
+@pytest.mark.parametrize(("head", "says"), [
+    ((0, 6), "no head 6 in layer 0; .* has heads 0 to 5 there"), ((1, -1), "no head -1 in layer 1; .* heads 0 to 5"),
+    ((2, 0), "no head 0 in layer 2; .* has layers 0 to 1"), ((-1, 0), "no head 0 in layer -1; .* has layers 0 to 1")])
+def test_a_head_that_does_not_exist_is_refused(change, head, says):
+    model, ids = made(Config(**SMALL)), some_ids()
+    before = model(ids).logits
+    with pytest.raises(ValueError, match=says), change(model, [(0, 1), head]):
+        pass
     assert torch.equal(model(ids).logits, before)
 
 
