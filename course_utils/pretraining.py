@@ -85,8 +85,7 @@ def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: 
     batches = []
     for i in range(0, len(rows), size):
         first, second = zip(*(pair for pair, _ in rows[i:i + size]), strict=True)
-        batches.append(Texts(*pieces.batch(first, second if second[0] else None),
-                             torch.tensor([label for _, label in rows[i:i + size]])))
+        batches.append(Texts(*pieces.batch(first, second), torch.tensor([label for _, label in rows[i:i + size]])))
     random.Random(seed).shuffle(batches)
     return batches
 
@@ -153,8 +152,8 @@ def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[
 def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> Tensor:
     """The class with the highest logit for each text, ``(len(texts),)``."""
     parts = [texts[i:i + 64] for i in range(0, len(texts), 64)]
-    encoded = [pieces.batch(*([list(side) for side in zip(*part, strict=True)]
-                              if isinstance(part[0], tuple) else [part])) for part in parts]
+    encoded = [pieces.batch(*zip(*((text, None) if isinstance(text, str) else text for text in part), strict=True))
+               for part in parts]
     return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
 
 

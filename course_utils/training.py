@@ -116,6 +116,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, ``clip`` not above 0,
             the model has nothing to train, there are no batches, or several processes cannot share them. The weights
             are as they were.
+        TypeError: if ``loss`` does not return two things.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     steps = _whole(steps)
@@ -131,7 +132,10 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         for step, batch in zip(range(steps), endless(batches), strict=False):
             for group in optimizer.param_groups:
                 group["lr"] = lr * schedule(step, steps)
-            value, n_tokens = loss(trained, batch)
+            returned = loss(trained, batch)
+            if not isinstance(returned, tuple | list) or len(returned) != 2:
+                raise TypeError(f"loss returned {returned!r:.50}; expected two things: return mean_loss, n_words.")
+            value, n_tokens = returned
             _finite("loss", value.item(), step, lr)
             optimizer.zero_grad()
             accelerator.backward(value)

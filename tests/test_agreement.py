@@ -58,6 +58,15 @@ def test_the_neighbour_misleads_in_hard_sentences_only(texts):
     assert all(agreement.by_neighbour(read, kinds[kind]) < 0.2 for kind in HARD.values())
 
 
+def test_a_neighbour_that_saw_both_forms_as_often_is_wrong():
+    """Never, or once each: it does not tell."""
+    seen = ["the laws are new .", "the laws is new .", "the queen is old ."]
+    asked = [(["the", noun, verb, "old", "."], 2)
+             for noun, verb in (("laws", "are"), ("city", "is"), ("queen", "is"), ("queen", "are"))]
+    assert [agreement.by_neighbour(seen, [item]) for item in asked] == [0, 0, 1, 0]
+    assert agreement.by_neighbour(seen, asked) == 1 / 4
+
+
 def test_too_few_sentences_are_an_error(texts):
     with pytest.raises(ValueError, match=r"too few sentences for \[100000\] labels: \d+ hard and"):
         agreement.questions(texts[1], 0, (100_000,))

@@ -54,6 +54,32 @@ def test_pairs_have_two_segments(pieces):
     assert set(batch.segments[batch.mask].tolist()) == {0, 1}
 
 
+def test_a_text_may_have_a_second_one_and_its_neighbours_none(pieces):
+    texts = ["the queen", ("a law", "is new ."), "the city is old .", ("the letter", "is red .")]
+    wanted = {(text if isinstance(text, str) else text[0]): pieces.encode(*([text] if isinstance(text, str) else text))
+              for text in texts}
+    for order in (texts, texts[::-1]):
+        batch, = batches_of(pieces, order, 4, seed=0)
+        rows = [tuple(part[keep].tolist() for part in (ids, segments))
+                for ids, segments, keep in zip(batch.ids, batch.segments, batch.mask, strict=True)]
+        assert sorted(rows) == sorted(wanted.values())
+        classifier = classifier_on(new_bert(len(pieces), seed=0), seed=0)
+        assert predicted(classifier, pieces, order).tolist() == [
+            int(predicted(classifier, pieces, [text])) for text in order]
+
+
+def test_batches_are_of_similar_length_and_in_random_order(pieces):
+    texts = [" ".join(["queen"] * n) for n in range(1, 41)]
+
+    def lengths(seed):
+        return [batch.mask.sum(dim=1).tolist() for batch in batches_of(pieces, texts, 4, seed)]
+
+    assert all(max(batch) - min(batch) == 3 for batch in lengths(0))
+    assert lengths(0) == lengths(0)
+    assert sorted(lengths(0)) == sorted(lengths(1))
+    assert len({str(order) for order in (lengths(0), lengths(1), sorted(lengths(0)))}) == 3
+
+
 def test_it_learns_to_guess(pieces):
     model = new_bert(len(pieces), seed=0)
     before, _ = held_out(model, pieces, SENTENCES)

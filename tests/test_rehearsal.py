@@ -185,6 +185,17 @@ def test_with_another_version_it_is_not_loaded(keep, capsys, monkeypatch, around
     assert "loaded" not in capsys.readouterr().out
 
 
+def test_with_another_number_of_threads_it_is_not_loaded(keep, capsys):
+    """Sums are then of other parts, and rounded otherwise."""
+    keep(a_line)
+    torch.set_num_threads(2)
+    a_line()
+    assert "loaded" not in capsys.readouterr().out
+    torch.set_num_threads(1)
+    a_line()
+    assert "loaded" in capsys.readouterr().out
+
+
 def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_path):
     rehearsal._around.cache_clear()
     found = rehearsal._around()

@@ -327,6 +327,17 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
     assert not model.training
 
 
+@pytest.mark.parametrize(("returned", "given"), [
+    (lambda mean: mean, r"tensor\(\d"), (lambda mean: torch.stack([mean, mean]), r"tensor\(\["),
+    (lambda mean: (mean,), r"\(tensor\("), (lambda mean: (mean, 1, 2), r"\(tensor\("), (lambda mean: None, "None")])
+def test_a_loss_that_is_not_two_things_is_refused_and_the_weights_stay(returned, given):
+    model = make_line()
+    with pytest.raises(TypeError, match=f"loss returned {given}.*; expected two things: return mean_loss, n_words"):
+        fit(model, [torch.ones(2, 3)], 2, loss=lambda *inputs: returned(line_loss(*inputs)[0]))
+    assert not moved(model).any()
+    assert not model.training
+
+
 def test_a_budget_may_be_a_whole_number_of_numpy():
     assert len(fit(make_line(), POINTS, steps=np.int64(3), loss=line_loss).loss) == 3
 

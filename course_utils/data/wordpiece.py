@@ -112,7 +112,7 @@ class WordPiece:
         first, rest = ["[CLS]", *a, "[SEP]"], [*b, "[SEP]"] if second is not None else []
         return [self.ids[piece] for piece in first + rest], [0] * len(first) + [1] * len(rest)
 
-    def batch(self, texts: Sequence[str], seconds: Sequence[str] | None = None, max_len: int = 512) -> Encoded:
+    def batch(self, texts: Sequence[str], seconds: Sequence[str | None] | None = None, max_len: int = 512) -> Encoded:
         """Texts, or pairs of texts, as tensors: `encode` each, and pad to the longest."""
         if isinstance(texts, str) or not texts:
             raise ValueError(f"batch was given {texts!r}; expected a list of at least one text.")
