@@ -283,24 +283,8 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
     return _in_turn(parts(), q.size(2))
 
 
-def linear_step(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor,
-                v: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """One position of `linear` as a recurrent network (Katharopoulos et al. 2020, eq. 16-20).
-
-    Args:
-        state: what this function returned for the position before; ``None`` at first. The sums so far of ``phi(k) v^T``
-            and, in the last column, ``phi(k)``: ``(B, n_heads, d, d_v + 1)``; and the logarithm of the largest
-            ``phi(k)``, by which they are divided: ``(B, n_heads, 1, d)``.
-        q, k, v: ``(B, n_heads, d)``, of this position only.
-
-    Returns:
-        The output ``(B, n_heads, d_v)`` and the next state, in float32 at least.
-    """
-    output, state = _linear_chunk(state, *(x.unsqueeze(2) for x in (q, k, v)))
-    return output.squeeze(2), state
-
-
 def _linear_chunk(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):
+    """A part's output; as state the sums of ``phi(k) v^T`` and ``phi(k)``, and the largest's logarithm (eq. 16-20)."""
     dtype, (q, k, v) = v.dtype, precise(q, k, v)
     q, k, v = log_phi(q), log_phi(k), F.pad(v, (0, 1), value=1.0)           # a column of ones: the denominator
     largest = k.detach().amax(2, keepdim=True)                              # (B, n_heads, 1, d)

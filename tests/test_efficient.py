@@ -21,7 +21,6 @@ from course_utils.efficient import (
     dense,
     dilated,
     linear,
-    linear_step,
     log_phi,
     longformer,
     own_block,
@@ -242,7 +241,7 @@ def test_tiles_above_the_diagonal_are_not_computed():
 @pytest.mark.parametrize("shift", [-20, 20])
 def test_linear_survives_large_numbers(shift):
     q, k, v = inputs(21)
-    for f in (linear, lambda *x: torch.stack(step_by_step(*x), dim=2)):
+    for f in (linear, partial(linear, chunk=1)):
         right = f(*(x.double() + s for x, s in zip((q, k, v), (shift, shift, 0), strict=True)))
         assert_close(f(q + shift, k + shift, v).double(), right, atol=1e-5, rtol=1e-5)
 
@@ -251,7 +250,7 @@ def test_long_sums_are_not_in_half_precision():
     q, k, v = inputs(2000, B=1, dtype=torch.bfloat16)
     right = linear(q.float(), k.float(), v.float())
     assert_close(linear(q, k, v).float(), right, atol=1e-2, rtol=1e-2)
-    steps = torch.stack(step_by_step(q, k, v), dim=2)
+    steps = linear(q, k, v, chunk=1)
     assert steps.dtype == torch.bfloat16
     assert_close(steps.float(), right, atol=1e-2, rtol=1e-2)
 
@@ -297,7 +296,7 @@ def test_linear_is_right_however_small_or_large_its_features(dtype, shifts, scal
     q, k = (x * scale + shift for x, shift in zip((q, k), shifts, strict=True))
     leaves = [x.to(dtype).requires_grad_() for x in (q, k, v)]
     right = log_reference(*leaves)
-    for f in (partial(linear, chunk=chunk), lambda *x: torch.stack(step_by_step(*x), dim=2)):
+    for f in (partial(linear, chunk=chunk), partial(linear, chunk=1)):
         mine = f(*leaves)
         assert mine.dtype == dtype
         assert_close(mine.double(), right, atol=TOLERANCES[dtype], rtol=TOLERANCES[dtype])
@@ -373,22 +372,6 @@ def test_a_window_wider_than_the_text_costs_no_more_than_the_text():
     q, k, v = inputs(64)
     assert peak_memory(lambda: longformer(q, k, v, 4000, 2)) < 3 * peak_memory(lambda: longformer(q, k, v, 64, 2))
     assert_close(longformer(q, k, v, 4000, 2), dense(q, k, v, torch.ones(64, 64, dtype=torch.bool)))
-
-
-# --- linear attention as a recurrence ------------------------------------------------------------------------
-
-def step_by_step(q, k, v):
-    state, outputs = None, []
-    for t in range(q.size(2)):
-        output, state = linear_step(state, q[:, :, t], k[:, :, t], v[:, :, t])
-        assert [tuple(x.shape) for x in state] == [(*q.shape[:2], 8, 7), (*q.shape[:2], 1, 8)]
-        outputs.append(output)
-    return outputs
-
-
-def test_the_recurrence_is_the_same():
-    q, k, v = inputs(21)
-    assert_close(torch.stack(step_by_step(q, k, v), dim=2), linear(q, k, v, chunk=4))
 
 
 # --- Transformer-XL ------------------------------------------------------------------------------------------

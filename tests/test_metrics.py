@@ -63,8 +63,8 @@ def test_bleu_counts_over_the_corpus_and_does_not_average_sentences():
 
 
 def test_bleu_takes_the_tokens_as_they_are():
-    assert bleu([list("ABCDE")], [list("abcde")]) < 1
     """Nothing is split or lowercased again: of four tokens one differs each time."""
+    assert bleu([list("ABCDE")], [list("abcde")]) < 1
     for token in ("mat.", "Mat"):
         assert bleu([["on", "the", "red", "mat", token]], [["on", "the", "red", "mat", "."]]) < 99
         assert bleu([["on", "the", "red", token]], [["on", "the", "red", token]]) == pytest.approx(100)

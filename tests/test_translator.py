@@ -15,7 +15,7 @@ from course_utils.data import EXAMPLE
 from course_utils.data.text import BOS, EOS
 from course_utils.decoding import evaluating
 from course_utils.widgets import Translator
-from course_utils.widgets.translator import LONGEST, MOST_WRITTEN, WEIGHTS, words_of
+from course_utils.widgets.translator import LONGEST, MOST_WRITTEN, WEIGHTS, words_in
 
 
 def test_numpy_says_what_pytorch_says():
@@ -45,8 +45,8 @@ def test_the_first_sentence_is_the_famous_one():
     ("a man, a_b.", ["a", "man", ",", "a", "_", "b", "."]),
     ("  \n", []),
 ])
-def testwords_of_a_text(text, words):
-    assert words_of(text) == words
+def test_words_of_a_text(text, words):
+    assert words_in(text) == words
 
 
 def test_unknown_words_no_words_and_many_words():
@@ -56,7 +56,7 @@ def test_unknown_words_no_words_and_many_words():
     assert (nothing.words, nothing.weights.size) == ((), 0)
     assert "without a sentence" in nothing._in_words()
     assert nothing._still()[:4] == b"\x89PNG"
-    assert len(words_of("the " * 300)) == 100
+    assert len(words_in("the " * 300)) == 100
     assert len(Translator("the man " * 50).words) <= MOST_WRITTEN
 
 

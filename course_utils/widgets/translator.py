@@ -98,12 +98,12 @@ class Translator(SentenceWidget):
         return _translated(self.text)[1]
 
     def __repr__(self) -> str:
-        return f"Translator({len(words_of(self.text))} words → {len(self.words)})"
+        return f"Translator({len(words_in(self.text))} words → {len(self.words)})"
 
     def _head(self) -> tuple[np.ndarray, list[str], list[str], tuple]:
         """The matrix of the head that aligns best, its words, and the true alignment if these words are the true ones.
         """
-        source, (layer, head) = words_of(self.text), _model().head
+        source, (layer, head) = words_in(self.text), _model().head
         known = [links for english, french, links in _model().pairs
                  if (english, [*french, "<eos>"]) == (source, list(self.words))]
         return self.weights[layer, head], list(self.words), [*source, "<eos>"], known[0] if known else ()
@@ -137,14 +137,14 @@ def _model() -> TranslatorModel:
 @cache
 def _translated(text: str) -> tuple[tuple[str, ...], np.ndarray]:
     """The words written for a text, and the weights of the cross-attention."""
-    model, words = _model(), words_of(text)
+    model, words = _model(), words_in(text)
     if not words:
         return (), np.zeros((0, 0, 0, 1))
     ids, weights = model.translate(model.encoded(words), MOST_WRITTEN)
     return tuple(model.target[i] for i in ids), weights
 
 
-def words_of(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     """The words of a text, as in training: lower case, marks by themselves, a full stop at the end."""
     words = re.findall(r"[^\W_]+|[^\w\s]|_", text.lower())
     return [*words, *["."] * bool(words and words[-1] != ".")][:MOST_READ]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from .base import STATIC, javascript, stylesheet
 from .still import attention_heatmap, matrix_picture, paper
-from .translator import MOST_WRITTEN, SentenceWidget, words_of
+from .translator import MOST_WRITTEN, SentenceWidget, words_in
 from .translator_model import TranslatorFile
 from .two_translators_model import RecurrentModel
 
@@ -64,24 +64,24 @@ class TwoTranslators(SentenceWidget):
 
     def __repr__(self) -> str:
         without, with_attention = map(len, self.words.values())
-        return f"TwoTranslators({len(words_of(self.text))} words → {without} and {with_attention})"
+        return f"TwoTranslators({len(words_in(self.text))} words → {without} and {with_attention})"
 
     def figure(self) -> Figure:
         """The translation with attention against the sentence, for print."""
-        rows, columns = self.words["with"], [*words_of(self.text), "<eos>"]
+        rows, columns = self.words["with"], [*words_in(self.text), "<eos>"]
         figure = paper(np.clip(1.6 + 0.42 * len(columns), 4, 12), min(10, 2 + 0.36 * len(rows)))
         attention_heatmap(self.weights, rows, columns, (), figure.add_subplot())
         return figure
 
     def _still(self) -> bytes:
-        rows, columns = self.words["with"] or ("<eos>",), [*words_of(self.text), "<eos>"]
+        rows, columns = self.words["with"] or ("<eos>",), [*words_in(self.text), "<eos>"]
         return matrix_picture(self.weights if self.weights.size else np.zeros((1, 1)), rows, columns, 1.0)
 
     def _in_words(self) -> str:
         title = f"{self.title}: " if self.title else ""
         if not self.words["with"]:
             return f"{title}two translators, English to French, without a sentence"
-        return "\n".join([f"{title}{' '.join(words_of(self.text))}",
+        return "\n".join([f"{title}{' '.join(words_in(self.text))}",
                           *(f"{name} attention: {' '.join(words)}" for name, words in self.words.items())])
 
 
@@ -98,7 +98,7 @@ def _models() -> dict[str, RecurrentModel]:
 @cache
 def _translated(text: str) -> tuple[dict[str, tuple[str, ...]], np.ndarray]:
     """The words that each model writes for a text, and the attention's weights."""
-    file, words = _file(), words_of(text)
+    file, words = _file(), words_in(text)
     if not words:
         return {name: () for name in _models()}, np.zeros((0, 1))
     written = {name: model.translate(file.encoded(words), MOST_WRITTEN) for name, model in _models().items()}
