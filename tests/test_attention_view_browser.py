@@ -827,6 +827,33 @@ def test_live(jupyter, browser_page, app):
     assert page.script_errors == own_errors
 
 
+FILM_CELLS = [
+    "import numpy as np\n"
+    "from course_utils.widgets import AttentionView\n"
+    "film = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 5, 4))\n"
+    "view = AttentionView(film, list('abcd'), layer=1, head=2, cell=(1, 1), steps=range(0, 121, 30))\n"
+    "view",
+    "print(view.layer, view.head)",
+]
+
+
+def test_a_film_runs_live(jupyter, browser_page):
+    """The kernel sends each step, of both layers, when the slider comes there; Python sees where it stands."""
+    page = browser_page
+    film = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 5, 4))
+    own_errors = open_live(page, jupyter, "lab/tree", "film.ipynb", FILM_CELLS)
+    run(page, 0, shows=".attention-view")
+    value = page.locator(".av-value")
+    for layer, key, step in ((1, "Home", 0), (1, "End", 4), (0, "ArrowLeft", 3)):
+        page.locator(".attention-view select").select_option(str(layer))
+        page.get_by_role("slider").press(key)
+        value.filter(has_text=f"{film[layer, step, 1, 1]:.4f}").wait_for()
+        assert page.locator(".av-film .is-value").inner_text() == str(30 * step)
+    assert_prints(page, 1, "0 3")
+    assert page.outside_requests == []
+    assert page.script_errors == own_errors
+
+
 @pytest.mark.parametrize("trusted", [True, False])
 def test_reopened_without_running(jupyter, browser_page, trusted):
     _, folder, notary = jupyter
