@@ -186,27 +186,27 @@ def _paper_order(axes, left, stream):
 def encoder_layer():
     axes = card(450)
     top, bottom, rows = 80, 390, ((368, 302, "self-attention"), (222, 156, "feed-forward"))
-    for left, name, note, verdict, color, order in (
-            (10, "post-LN", "the paper, 2017", "✗  the path leads through every LayerNorm", BAD,
+    for left, name, note, verdict, order in (
+            (10, "post-LN", "the paper, 2017", "the path leads through every LayerNorm",
              "norm after each sum"),
-            (485, "pre-LN", "tensor2tensor 2018, GPT-2; this course", "✓  a straight path from bottom to top", GOOD,
+            (485, "pre-LN", "tensor2tensor 2018, GPT-2; this course", "a straight path from bottom to top",
              "norm in front of each sublayer")):
         pre, stream, beside = name == "pre-LN", left + 96, left + 318
         box(axes, left + 232.5, 225, 465, 430, fill=BAND, edge="none", corner=10)
         text(axes, left + 18, 32, name, 18, INK, "bold", "left")
         text(axes, left + 32 + text_width(name, 18, "bold"), 32, note, 15, MUTED, align="left")
-        text(axes, left + 18, 58, verdict, 15, color, "bold", "left")
+        text(axes, left + 18, 58, verdict, 15, INK, "bold", "left")
         text(axes, left + 232, 420, order, 18)
         text(axes, stream - 14, bottom - 6, "$x$", 22, align="right")
         arrow(axes, (stream, bottom), (stream, top), GOOD, 4)
         for low, high, label in rows:
             if pre:
                 path(axes, (stream, low), (beside - 66, low))
-                box(axes, beside, low, 128, 34, BAD, "LayerNorm", 16, fill=PAPER)
+                box(axes, beside, low, 128, 34, label="LayerNorm", fill=PAPER)
                 arrow(axes, (beside, low - 18), (beside, high + 21))
             else:
                 path(axes, (stream, low), (beside, low), (beside, high + 21))
-                box(axes, stream, high - 40, 128, 34, BAD, "LayerNorm", 16, fill=PAPER, line=2.8)
+                box(axes, stream, high - 40, 128, 34, label="LayerNorm", fill=PAPER, line=2.8)
             box(axes, beside, high, 176, 38, fill=INK, label=label, size=16, text_color=PAPER)
             arrow(axes, (beside - 89, high), (stream + 15, high))
             disc(axes, stream, high, "+", GOOD, radius=13, size=19)
