@@ -119,6 +119,31 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
     assert page.outside_requests == []
 
 
+def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, tmp_path):
+    page = browser_page
+    with presented(page, tmp_path, "06"):
+        page.wait_for_timeout(5000)
+        steps = ["1-0", "1-0/0", "1-1", "1-2", "2-0", "2-0/0", "2-0/1", "2-1"]
+        for step in steps:                                              # fragments and slides below, none left out
+            page.keyboard.press("ArrowRight")
+            page.wait_for_function("step => location.hash === `#/slide-${step}`", arg=step)
+            page.wait_for_timeout(700)                                         # RISE selects a cell: its keys are not ours
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function("location.hash === '#/slide-2-0/1'")
+        page.evaluate("location.hash = '#/slide-3-0'")                         # a picture, no code: nothing runs
+        page.wait_for_timeout(1500)
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_timeout(1000)
+        assert page.url.endswith("#/slide-3-0")
+        page.evaluate("location.hash = '#/slide-3-3'")
+        page.wait_for_timeout(1500)
+        page.keyboard.press("Shift+Enter")
+        page.locator("body.course-runs").wait_for()
+        card = page.locator("section.present section.present .jp-OutputArea", has_text="not written yet")
+        card.wait_for(timeout=120_000)
+        assert "#/slide-3-3" in page.url
+
+
 def test_a_slides_plots_end_where_the_screen_does(browser_page, tmp_path):
     page = browser_page
     page.set_viewport_size({"width": 1280, "height": 720})

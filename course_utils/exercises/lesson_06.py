@@ -284,8 +284,8 @@ def _whole(mask):
 
 BY_DISTANCE = ("The query in row i and the key in column j of [before, own] are window + i - j apart, and it sees 0 "
                "to window: near(n, window) is this mask.")
-NOT_INF = ("The hidden scores are not -inf before the softmax: as 0 (exp(0) is 1), or another number that seen ones "
-           "may be below, they get a weight; and masked after it, they have already taken their share.")
+NOT_INF = ("The hidden scores are not -inf before the softmax. A finite number does not hide a score (exp(0) is 1); and "
+           "masked after the softmax, it has already taken its share.")
 SUM_TO_ONE = ("The weights of a query sum to one over its keys, also where every exp() is 0 or infinite: "
               "scores.softmax(dim=-1).")
 BY_ROOT = ("Divide by sqrt(d), d = q.size(-1), once and before the softmax: not by d or another root, not the weights, "
@@ -394,7 +394,7 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     "when a query sees no key of the tile (a row of -inf)": _tile_inputs("rows"),
 }, (
     *each("Old sums are added as they are: s or o, or both, are not rescaled. (Or m was overwritten before "
-          "exp(m - m_new), which is then exp(0) = 1.) They are sums of exp(score - *old* maximum): bring both to the "
+          "exp(m - m_new), which is then exp(0) = 1.) They are sums of exp(score - old maximum): bring both to the "
           "new one before adding, times exp(m - m_new).", (FACTOR, "torch.ones_like(m)"),
           (FACTOR, "(m_new - m_new).exp()"), ("factor * o", "o"), ("factor * s", "s")),
     ("The rescaling is turned round: exp(m_new - m) makes the old sums larger. It is exp(m - m_new).",

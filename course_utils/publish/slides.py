@@ -1,7 +1,8 @@
 """Slides from an executed notebook: a reveal.js deck in one HTML file.
 
 The cells' ``slideshow.slide_type`` and tags say what is shown. Left out are cells tagged ``skip`` and the output of
-cells tagged ``exercise``: all that a stub has to say is that it is not written yet.
+cells tagged ``exercise``: all that a stub has to say is that it is not written yet; and what only compares a class's
+predictions, of which a file has none.
 """
 
 from pathlib import Path
@@ -31,6 +32,7 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | N
     """
     shown = prepared(notebook, folder, without={"skip"})
     show_clock(shown)
+    shown.cells = [cell for cell in shown.cells if not ("hide-input" in tags(cell) and ".compare(" in cell.source)]
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []

@@ -6,7 +6,7 @@ import { Linter } from "eslint";
 
 import { widgets } from "./widgets.js";
 
-const PAGE = ["AbortController", "HEADINGS", "KeyboardEvent", "MathJax", "MutationObserver", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
+const PAGE = ["AbortController", "HEADINGS", "KeyboardEvent", "MathJax", "MouseEvent", "MutationObserver", "ResizeObserver", "Reveal", "RevealNotes", "TextDecoder",
   "addEventListener", "atob", "cancelAnimationFrame", "clearTimeout", "document", "getComputedStyle", "innerHeight",
   "innerWidth", "location", "matchMedia", "navigator", "requestAnimationFrame", "setTimeout", "window"];
 const config = {

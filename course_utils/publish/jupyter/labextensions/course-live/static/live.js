@@ -17,27 +17,40 @@ function activate({ commands }) {
     found.disconnect();
     slides.focus();
     // Escape left a widget, and the focus nowhere: the next Shift and Enter would run nothing.
-    document.addEventListener("keyup", () => document.activeElement === document.body && slides.focus());
+    const back = () => document.activeElement === document.body && slides.focus();
+    document.addEventListener("keyup", back);
+    window.addEventListener("hashchange", () => setTimeout(back, 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
-  });
-  // Right and left are one step, as Space and Shift+Space: alone they pass over the slides below.
-  document.addEventListener("keydown", (event) => {
-    const { key, target, shiftKey, ctrlKey, altKey, metaKey } = event;
-    if (!["ArrowRight", "ArrowLeft"].includes(key) || shiftKey || ctrlKey || altKey || metaKey) return;
-    if (!document.querySelector(".reveal") || target.closest("input, textarea, select, [contenteditable=true]")) return;
-    event.stopImmediatePropagation();
-    document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 32, shiftKey: key === "ArrowLeft" }));
+    const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
+    const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy");
+    if (kernel) new MutationObserver(tell).observe(kernel, { attributeFilter: ["data-status"] });
   });
   found.observe(document.body, { childList: true, subtree: true });
+  window.addEventListener("keydown", steer, { capture: true });
   keepTheSlide();
 }
 
-// That a cell runs, and the end of a result that came below the edge, the start of one that is longer than the slide.
-function show(changes) {
-  if (changes.some(({ target }) => target.matches(".jp-InputPrompt"))) {
-    const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
-    document.body.classList.toggle("course-runs", prompts.some((prompt) => prompt.textContent.startsWith("[*")));
+// Before anybody else hears of a key. Right and left are one step, as Space and Shift+Space: to Reveal they are a jump
+// over fragments and the slides below. And Shift+Enter is for code, also where a jump left a heading selected.
+function steer(event) {
+  const { key, target, shiftKey, ctrlKey, altKey, metaKey } = event;
+  const slide = document.querySelector(".reveal section.present > section.present");
+  if (!slide || ctrlKey || altKey || metaKey) return;
+  if (key === "Enter" && shiftKey && !slide.querySelector(".jp-CodeCell.jp-mod-active")) {
+    const shown = [...slide.querySelectorAll(".jp-CodeCell:not(.reveal-skip)")]
+      .find((cell) => cell.offsetParent && !cell.closest(".fragment:not(.visible)"));
+    if (!shown) return event.stopImmediatePropagation(); // nothing to run here
+    shown.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
   }
+  if (!["ArrowRight", "ArrowLeft"].includes(key) || shiftKey) return;
+  if (target.closest?.("input, textarea, select, [contenteditable=true], .jp-OutputArea")) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 32, shiftKey: key === "ArrowLeft" }));
+}
+
+// The end of a result that came below the edge, the start of one that is longer than the slide.
+function show(changes) {
   const results = changes.flatMap(({ addedNodes }) => [...addedNodes])
     .filter((node) => node.matches?.("section.present section.present .jp-OutputArea-child"));
   results.at(-1)?.scrollIntoView({ block: "nearest" });
