@@ -127,7 +127,7 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         for step in steps:                                              # fragments and slides below, none left out
             page.keyboard.press("ArrowRight")
             page.wait_for_function("step => location.hash === `#/slide-${step}`", arg=step)
-            page.wait_for_timeout(700)                                         # RISE selects a cell: its keys are not ours
+            page.wait_for_timeout(700)                                         # RISE selects a cell meanwhile
         page.keyboard.press("ArrowLeft")
         page.wait_for_function("location.hash === '#/slide-2-0/1'")
         page.evaluate("location.hash = '#/slide-3-0'")                         # a picture, no code: nothing runs

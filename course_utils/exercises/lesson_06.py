@@ -284,7 +284,7 @@ def _whole(mask):
 
 BY_DISTANCE = ("The query in row i and the key in column j of [before, own] are window + i - j apart, and it sees 0 "
                "to window: near(n, window) is this mask.")
-NOT_INF = ("The hidden scores are not -inf before the softmax. A finite number does not hide a score (exp(0) is 1); and "
+NOT_INF = ("The hidden scores are not -inf before the softmax. A finite number hides no score (exp(0) is 1); and "
            "masked after the softmax, it has already taken its share.")
 SUM_TO_ONE = ("The weights of a query sum to one over its keys, also where every exp() is 0 or infinite: "
               "scores.softmax(dim=-1).")
