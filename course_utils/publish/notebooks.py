@@ -217,6 +217,11 @@ def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
+def compares(cell: NotebookNode) -> bool:
+    """Whether a folded cell shows how a class's prediction came out: until it runs there is none."""
+    return "hide-input" in tags(cell) and ".compare(" in cell.source
+
+
 def show_clock(notebook: NotebookNode) -> None:
     """Write into each speaker note, beside its minutes, the time since the beginning at which they begin."""
     halves = 0                                             # of a minute

@@ -17,7 +17,7 @@ from nbformat.v4 import new_output
 
 from ..course import KEEP_GOING, LOADED, PRESENTED
 from .handouts import without_asserts
-from .notebooks import embed_pictures, read, show_clock, slide_type, tags, write
+from .notebooks import compares, embed_pictures, read, show_clock, slide_type, tags, write
 
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
@@ -49,12 +49,11 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.outputs = []
         elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)
-        elif "hide-input" in tags(cell):
-            if ".compare(" in cell.source:                 # with a prediction that the class has yet to make
-                cell.outputs = [_html("<p><small>Shift+Enter compares it with your prediction.</small></p>")]
-        elif cell.outputs:
+        elif compares(cell):                               # with a prediction that the class has yet to make
+            cell.outputs = [_html("<p><small>Shift+Enter compares it with your prediction.</small></p>")]
+        elif cell.outputs and "hide-input" not in tags(cell):
             cell.outputs = [_html(_covered(cell.outputs))]
-        if "assert " in cell.source and cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
+        if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
             cell.source = without_asserts(cell.source)     # a number may be changed in class
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,

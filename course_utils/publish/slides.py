@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from ..course import CourseError
 from .exporting import export, packaged, prepared, script
-from .notebooks import show_clock, slide_type, tags
+from .notebooks import compares, show_clock, slide_type, tags
 
 
 def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | None = None) -> str:
@@ -32,7 +32,7 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | N
     """
     shown = prepared(notebook, folder, without={"skip"})
     show_clock(shown)
-    shown.cells = [cell for cell in shown.cells if not ("hide-input" in tags(cell) and ".compare(" in cell.source)]
+    shown.cells = [cell for cell in shown.cells if not compares(cell)]
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []

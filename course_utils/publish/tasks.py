@@ -91,15 +91,15 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
     defined = definitions(notebook.cells)
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cells, known = [setup], set()
-    for number, task in enumerate(chosen):
+    for task in chosen:
         for name in sorted(names(task.solution.source) - known if task.solution else ()):
             if name in asked and name != task.function:
-                if name not in [one.function for one in chosen[:number]]:   # else the student's own stands above
-                    cells.append(given(name))
+                cells.append(given(name))
             elif name in defined and not any(cell is defined[name] for cell in cells):
                 cells.append(defined[name])
             known.add(name)
         cells += written(task)
+        known.add(task.function)                           # what is written there runs on
     cells = deepcopy(cells)
     for cell in cells:
         if cell.cell_type == "code":
