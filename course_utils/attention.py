@@ -8,12 +8,13 @@ more keys than queries (a cache), the queries are the last positions.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from numbers import Integral
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from .checks import at_least
 
 
 class AttentionRecord(NamedTuple):
@@ -47,30 +48,6 @@ class AttentionRecord(NamedTuple):
     def from_json(cls, kept: Mapping) -> "AttentionRecord":
         """The record that `to_json` wrote."""
         return cls(**{**kept, "weights": torch.tensor(kept["weights"]), "alignment": {*map(tuple, kept["alignment"])}})
-
-
-def at_least(least: int, **sizes: int) -> None:
-    """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
-    for name, size in sizes.items():
-        if not isinstance(size, Integral):
-            raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
-        if size < least:
-            raise ValueError(f"{name} is {size}; expected at least {least}.")
-
-
-def check_ids(**ids: Tensor) -> None:
-    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence."""
-    for name, given in ids.items():
-        if given.dim() != 2:
-            raise ValueError(f"{name} has shape {tuple(given.shape)}; expected ids (B, T). For one sentence: "
-                             f"{name}.unsqueeze(0).")
-
-
-def as_many_rows(target: Tensor, src_mask: Tensor) -> None:
-    """A ``ValueError`` if there are not as many targets ``(B, T_q)`` as sources: a single one would be broadcast."""
-    check_ids(target=target)
-    if len(target) != len(src_mask):
-        raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")
 
 
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
@@ -300,16 +277,23 @@ class MultiHeadAttention(nn.Module):
         """``(B, n_heads, T, d_k)`` to ``(B, T, d_model)``: the heads' outputs side by side again."""
         return x.transpose(1, 2).flatten(-2)
 
-    def project_keys(self, keys: Tensor, values: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """``k`` and ``v (B, n_kv_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps."""
+    def project_keys(self, keys: Tensor, values: Tensor | None = None, start: int = 0) -> tuple[Tensor, Tensor]:
+        """``k`` and ``v (B, n_kv_heads, T_k, d_k)``: what does not depend on the query, and what a cache keeps.
+
+        The first key stands at position ``start``; with rotary positions ``k`` is rotated.
+        """
         values = keys if values is None else values
         self._check_width(keys=keys, values=values)
-        return self.split(self.W_k(keys)), self.split(self.W_v(values))
+        return self._rotated(self.W_k(keys), start), self.split(self.W_v(values))
 
-    def project_query(self, query: Tensor) -> Tensor:
-        """``q (B, n_heads, T_q, d_k)``."""
+    def project_query(self, query: Tensor, start: int = 0) -> Tensor:
+        """``q (B, n_heads, T_q, d_k)``, the first at position ``start``; with rotary positions rotated."""
         self._check_width(query=query)
-        return self.split(self.W_q(query))
+        return self._rotated(self.W_q(query), start)
+
+    def _rotated(self, x: Tensor, start: int) -> Tensor:
+        x = self.split(x)
+        return rotary(x, start, self.base) if self.rotary else x
 
     def output(self, mixed: Tensor) -> Tensor:
         """``(B, T_q, d_model)`` from what the heads have read, ``(B, n_heads, T_q, d_k)``.
@@ -345,13 +329,20 @@ class MultiHeadAttention(nn.Module):
         return self.attend(query, k, v, mask, bias, need_weights)
 
     def attend(self, query: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None,
-               bias: Tensor | None = None, need_weights: bool = True):
-        """`forward` on keys and values that `project_keys` has made before."""
-        q = self.project_query(query)
+               bias: Tensor | None = None, need_weights: bool = True, is_causal: bool = False):
+        """`forward` on keys and values that `project_keys` has made before; the last query stands at the last key.
+
+        ``is_causal``: instead of a mask, a query may attend to keys up to its own position.
+        """
+        q = self.project_query(query, start=k.size(2) - query.size(1))
         if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
             raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
-        if self.rotary:
-            q, k = rotary(q, start=k.size(-2) - q.size(-2), base=self.base), rotary(k, base=self.base)
+        if is_causal and mask is not None:
+            raise ValueError("given a mask and is_causal; expected one of them: mask & causal_mask(T_q, T_k) is both.")
+        # without earlier keys PyTorch's kernel needs no mask, and does half the work
+        by_kernel = is_causal and not need_weights and bias is None and q.size(2) == k.size(2)
+        if is_causal and not by_kernel:
+            mask = causal_mask(q.size(2), k.size(2), q.device)
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
@@ -365,7 +356,7 @@ class MultiHeadAttention(nn.Module):
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
-        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, enable_gqa=self.group > 1)
+        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, by_kernel, enable_gqa=self.group > 1)
         return self.output(attended), None
 
 
@@ -382,10 +373,10 @@ def _angles(start: int, n: int, d: int, base: float = 10_000.0) -> Tensor:
 
 @lru_cache(maxsize=16)
 @torch.inference_mode(False)                               # what is kept may meet a gradient later
-def _turns(start: int, n: int, d: int, base: float) -> tuple[Tensor, Tensor]:
+def _turns(start: int, n: int, d: int, base: float, dtype: torch.dtype, device) -> tuple[Tensor, Tensor]:
     """Cosine and sine of `_angles`: the same in all layers of a model, so they are computed once."""
     angles = _angles(start, n, d, base)
-    return angles.cos(), angles.sin()
+    return angles.cos().to(device, dtype), angles.sin().to(device, dtype)
 
 
 def sinusoidal(n: int, d_model: int) -> Tensor:
@@ -410,7 +401,7 @@ def rotary(x: Tensor, start: int = 0, base: float = 10_000.0) -> Tensor:
     Returns:
         A tensor like x. An odd d is a ValueError.
     """
-    cos, sin = (turn.to(x) for turn in _turns(start, x.size(-2), x.size(-1), base))
+    cos, sin = _turns(start, x.size(-2), x.size(-1), base, x.dtype, x.device)
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 

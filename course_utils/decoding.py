@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import AttentionRecord, at_least
+from .attention import AttentionRecord
+from .checks import at_least, no_nan
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
 
 
@@ -73,7 +74,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
         done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
         while not done.all() and len(words) < max_len:
             logits, weights, state = decode(word, state, memory)
-            _no_nan(logits)
+            no_nan(logits)
             word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
             done |= word.squeeze(1) == EOS
             words.append(word)
@@ -125,7 +126,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
     free = torch.full((n, 1), beam, device=device)                          # who has ended keeps its place
     for _ in range(max_len):
         logits, _, state = decode(word.view(-1, 1), state, memory)
-        _no_nan(logits)
+        no_nan(logits)
         steps = logits[:, -1].float().log_softmax(dim=-1).view(n, beam, -1)
         candidates = log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps    # (B, K, V)
         log_prob, best = candidates.flatten(1).topk(beam)
@@ -350,17 +351,11 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         done = torch.zeros(source.size(0), 1, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
             logits, _, state = decode(word.to(device), state, memory)
-            _no_nan(logits)
+            no_nan(logits)
             word = draw(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
             done |= word == EOS
             words.append(word)
     return torch.cat(words, dim=1)
-
-
-def _no_nan(logits: Tensor) -> None:
-    if logits.isnan().any():
-        raise FloatingPointError("the model's logits are NaN. Was its training stopped because the loss was no number? "
-                                 "Make the model anew and train it at a lower learning rate.")
 
 
 def _some_sentences(source: Tensor) -> None:

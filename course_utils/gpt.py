@@ -22,7 +22,8 @@ import torch.nn.functional as F
 from IPython import get_ipython
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least, check_ids
+from .attention import MultiHeadAttention
+from .checks import at_least, check_ids, no_nan
 from .data.download import check
 from .data.text import Embedding
 from .decoding import draw, evaluating
@@ -172,6 +173,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
 
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, the prompt empty, or the text too long.
+        FloatingPointError: if the model's logits are NaN.
     """
     check_ids(ids=ids)
     at_least(1, n_new=n_new, prompt=ids.size(1))
@@ -182,6 +184,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
         while len(new) < n_new:
             reading = model(ids, past, last=True)
             logits, past = reading.logits[:, -1].float(), reading.caches               # (B, vocab_size)
+            no_nan(logits)
             if temperature == 0:
                 ids = logits.argmax(dim=-1, keepdim=True)                              # (B, 1)
             else:

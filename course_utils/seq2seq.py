@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .attention import SCORES, as_many_rows, check_ids, masked_softmax
+from .attention import SCORES, masked_softmax
+from .checks import as_many_rows, check_ids
 from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}

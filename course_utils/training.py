@@ -115,7 +115,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     Raises:
         ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, ``clip`` not above 0,
             the model has nothing to train, there are no batches, or several processes cannot share them. The weights
-            are as they were.
+            are as they were. If batches that come only once (a generator) end too early, they are those of then.
         TypeError: if ``loss`` does not return two things.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, as_many_rows, at_least, causal_mask, check_ids, sinusoidal
+from .attention import MultiHeadAttention, sinusoidal
+from .checks import as_many_rows, at_least, check_ids
 from .data.text import PAD, Embedding
 
 
@@ -144,11 +145,10 @@ def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need
 
     ``x (B, T_q, d_model)`` are the new positions only; ``past`` are the keys and values of those before.
     """
-    new = Cache(*attention.project_keys(x))                                            # (B, n_kv_heads, T_q, d_k)
-    past = new if past is None else past.append(*new)
-    n_queries, n_keys = x.size(1), past.k.size(2)                                      # T_q, T_past + T_q
-    mask = causal_mask(n_queries, n_keys, x.device) if n_queries > 1 else None         # the last query sees every key
-    return *attention.attend(x, *past, mask, need_weights=need_weights), past
+    new = Cache(*attention.project_keys(x, start=0 if past is None else past.k.size(2)))   # (B, n_kv_heads, T_q, d_k)
+    past = new if past is None else past.append(*new)                                  # (B, n_kv_heads, T_k, d_k)
+    is_causal = x.size(1) > 1                                                          # a single query sees every key
+    return *attention.attend(x, *past, need_weights=need_weights, is_causal=is_causal), past
 
 
 class Encoder(nn.Module):

@@ -277,7 +277,8 @@ def test_projected_keys_can_be_kept(options, need_weights):
     bias, mask = alibi(2, 4, 5), causal_mask(4, 5)
     k, v = attention.project_keys(keys, values)
     assert k.shape == v.shape == (3, 2, 5, 4)
-    assert_close(k, attention.split(attention.W_k(keys)))
+    plain = attention.split(attention.W_k(keys))
+    assert_close(k, rotary(plain) if attention.rotary else plain)
     assert_close(v, attention.split(attention.W_v(values)))
     expected = attention(query, keys, values, mask, bias, need_weights)
     copies = k.clone(), v.clone()
@@ -286,9 +287,38 @@ def test_projected_keys_can_be_kept(options, need_weights):
     assert found[1] is expected[1] is None or torch.equal(found[1], expected[1])
     assert torch.equal(k, copies[0])                                               # a cache stays as it is
     assert torch.equal(v, copies[1])
-    pieces = [attention.project_keys(keys[:, i:j], values[:, i:j]) for i, j in ((0, 2), (2, 5))]
+    pieces = [attention.project_keys(keys[:, i:j], values[:, i:j], start=i) for i, j in ((0, 2), (2, 5))]
     k, v = (torch.cat(parts, dim=2) for parts in zip(*pieces, strict=True))
     assert_close(attention.attend(query, k, v, mask, bias, need_weights)[0], expected[0])
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("n_queries", [1, 3, 5])
+def test_is_causal_is_the_causal_mask(n_queries, rotary, biased, need_weights):
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2, rotary=rotary), torch.randn(3, 5, 8)
+    bias = alibi(2, n_queries, 5) if biased else None
+    query, keys = x[:, 5 - n_queries:], attention.project_keys(x)
+    expected = attention.attend(query, *keys, causal_mask(n_queries, 5), bias, need_weights)
+    found = attention.attend(query, *keys, None, bias, need_weights, is_causal=True)
+    assert_close(found[0], expected[0])
+    assert found[1] is expected[1] is None or torch.equal(found[1], expected[1])
+
+
+def test_a_mask_and_is_causal_are_refused():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(3, 5, 8)
+    with pytest.raises(ValueError, match="given a mask and is_causal; expected one of them"):
+        attention.attend(x, *attention.project_keys(x), causal_mask(5), is_causal=True)
+
+
+def test_causal_attention_by_the_kernel_stores_no_mask():
+    attention, x = MultiHeadAttention(8, 2), torch.randn(1, 4000, 8)
+    with torch.no_grad():
+        keys = attention.project_keys(x)
+        used = peak_memory(lambda: attention.attend(x, *keys, need_weights=False, is_causal=True))
+    assert used < 4000 * 4000
 
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 3, 6])
@@ -398,8 +428,9 @@ def test_sizes_are_whole_numbers(n):
         causal_mask(n)
 
 
-def test_another_kernel_goes_between_the_projections():
-    heads, x = MultiHeadAttention(8, 2), self_attention_inputs()
+@pytest.mark.parametrize("rotary", [False, True])
+def test_another_kernel_goes_between_the_projections(rotary):
+    heads, x = MultiHeadAttention(8, 2, rotary=rotary), self_attention_inputs()
     expected, _ = heads(x)
     mixed = F.scaled_dot_product_attention(heads.project_query(x), *heads.project_keys(x))
     torch.testing.assert_close(heads.output(mixed), expected)

@@ -14,28 +14,29 @@ PACKAGE = Path(course_utils.__file__).parent
 # A room of the package, and the rooms that it may import. What is not here is not allowed.
 ALLOWED = {
     "__init__": {"course", "plotting"},
-    "attention": set(),
-    "bert": {"attention", "data.download", "data.text", "data.wordpiece", "transformer"},
+    "attention": {"checks"},
+    "bert": {"attention", "checks", "data.download", "data.text", "data.wordpiece", "transformer"},
     "claims": {"course", "publish", "widgets.colours"},
+    "checks": set(),
     "cli": {"claims", "course", "data.download", "doctor", "exercises", "gpt", "publish", "rehearsal"},
     "course": set(),
     "data": {"course"},
-    "decoding": {"attention", "data.text"},
+    "decoding": {"attention", "checks", "data.text"},
     "doctor": {"bert"},
-    "efficient": {"attention"},
+    "efficient": {"attention", "checks"},
     "exercises": {"attention", "bert", "course", "data.text", "metrics", "plotting", "pretraining"},
-    "gpt": {"attention", "data.download", "data.text", "decoding", "transformer"},
-    "language_models": {"attention", "data.text", "efficient", "transformer"},
+    "gpt": {"attention", "checks", "data.download", "data.text", "decoding", "transformer"},
+    "language_models": {"attention", "checks", "data.text", "efficient", "transformer"},
     "measuring": set(),
     "metrics": {"attention", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
     "pretraining": {"bert", "data.wordpiece", "transformer"},
     "publish": {"course", "widgets"},
     "rehearsal": {"course", "data.download", "exercises", "plotting"},
-    "seq2seq": {"attention", "data.text"},
-    "sizes": {"bert", "gpt", "language_models", "transformer"},
+    "seq2seq": {"attention", "checks", "data.text"},
+    "sizes": {"bert", "gpt", "language_models", "transformer", "checks"},
     "training": {"data.text", "plotting", "rehearsal"},
-    "transformer": {"attention", "data.text"},
+    "transformer": {"attention", "checks", "data.text"},
     "vision": {"training", "transformer"},
     "widgets": set(),
 }
@@ -98,10 +99,11 @@ def test_no_test_file_imports_another():
     assert {name: names for name, names in found.items() if names} == {}
 
 
-def test_attention_needs_torch_and_nothing_else():
-    tops = {name.split(".")[0] for name in imported((PACKAGE / "attention.py").read_text(encoding="utf-8"),
-                                                    ("course_utils", "attention"))}
-    assert tops - sys.stdlib_module_names == {"torch"}
+def test_attention_needs_torch_and_its_checks_and_nothing_else():
+    for name, others in (("attention", {"course_utils"}), ("checks", set())):
+        tops = {found.split(".")[0] for found in imported((PACKAGE / f"{name}.py").read_text(encoding="utf-8"),
+                                                          ("course_utils", name))}
+        assert tops - sys.stdlib_module_names == {"torch"} | others
 
 
 @pytest.mark.parametrize(("module", "line", "wrong"), [
@@ -148,7 +150,7 @@ def test_every_name_of_data_can_be_imported_and_no_other():
 def test_what_a_student_reads_fits_an_evening():
     """The modules that lessons build and use; what serves them stands in rooms of its own."""
     read = [*PACKAGE.glob("*.py"), PACKAGE / "data" / "text.py"]
-    serving = {"__init__.py", "cli.py", "course.py", "doctor.py", "measuring.py", "rehearsal.py",
+    serving = {"__init__.py", "checks.py", "cli.py", "course.py", "doctor.py", "measuring.py", "rehearsal.py",
                "gpt.py", "sizes.py", "vision.py"}  # the last three: of lessons 07 and 08
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines())
              for path in read if path.name not in serving}

@@ -339,9 +339,9 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     asked = []
     attend = MultiHeadAttention.attend
 
-    def note(self, query, k, v, mask=None, bias=None, need_weights=True):
+    def note(self, query, k, v, mask=None, bias=None, need_weights=True, is_causal=False):
         asked.append(need_weights)
-        return attend(self, query, k, v, mask, bias, need_weights)
+        return attend(self, query, k, v, mask, bias, need_weights, is_causal)
 
     def weights_made(act):
         asked.clear()

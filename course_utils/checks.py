@@ -1,0 +1,36 @@
+"""What is refused alike in many places: the message says what was given, what was expected, and what to do."""
+
+from numbers import Integral
+
+from torch import Tensor
+
+
+def at_least(least: int, **sizes: int) -> None:
+    """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
+    for name, size in sizes.items():
+        if not isinstance(size, Integral):
+            raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
+        if size < least:
+            raise ValueError(f"{name} is {size}; expected at least {least}.")
+
+
+def check_ids(**ids: Tensor) -> None:
+    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence."""
+    for name, given in ids.items():
+        if given.dim() != 2:
+            raise ValueError(f"{name} has shape {tuple(given.shape)}; expected ids (B, T). For one sentence: "
+                             f"{name}.unsqueeze(0).")
+
+
+def as_many_rows(target: Tensor, src_mask: Tensor) -> None:
+    """A ``ValueError`` if there are not as many targets ``(B, T_q)`` as sources: a single one would be broadcast."""
+    check_ids(target=target)
+    if len(target) != len(src_mask):
+        raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")
+
+
+def no_nan(logits: Tensor) -> None:
+    """A ``FloatingPointError`` if one of a model's logits is NaN."""
+    if logits.isnan().any():
+        raise FloatingPointError("the model's logits are NaN. Was its training stopped because the loss was no number? "
+                                 "Make the model anew and train it at a lower learning rate.")
