@@ -144,7 +144,7 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         assert "#/slide-3-3" in page.url
 
 
-def test_a_slides_plots_end_where_the_screen_does(browser_page, tmp_path):
+def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_page, tmp_path):
     page = browser_page
     page.set_viewport_size({"width": 1280, "height": 720})
     with presented(page, tmp_path, "03"):
@@ -160,6 +160,20 @@ def test_a_slides_plots_end_where_the_screen_does(browser_page, tmp_path):
             assert plot["height"] > 300
             assert plot["x"] + plot["width"] <= 1280
             assert plot["y"] + plot["height"] <= 705, slide
+            assert plot["width"] > 1000 or plot["height"] > 420, slide
+        grown = []
+        for slide in page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .course-widget)").all():
+            name = slide.get_attribute("id")
+            page.evaluate("slide => { location.hash = `#/${slide}` }", name)
+            page.locator(f"#{name}.present").wait_for()
+            page.wait_for_timeout(700)
+            widgets = [widget for widget in slide.locator(".course-widget").all() if widget.is_visible()]
+            if len(widgets) == 1:
+                zoom, box = float(widgets[0].evaluate("widget => widget.style.zoom")), widgets[0].bounding_box()
+                assert zoom == 0.85 or box["y"] + box["height"] <= 705, name
+                assert box["x"] + box["width"] <= 1280, name
+                grown.append(zoom)
+        assert max(grown) > 1.2
         assert not page.get_by_text("Click to add a cell").first.is_visible()
         size = page.locator(".reveal .jp-MarkdownOutput table").first.evaluate("e => getComputedStyle(e).fontSize")
         assert int(size.removesuffix("px")) >= 22

@@ -19,7 +19,7 @@ function activate({ commands }) {
     // Escape left a widget, and the focus nowhere: the next Shift and Enter would run nothing.
     const back = () => document.activeElement === document.body && slides.focus();
     document.addEventListener("keyup", back);
-    window.addEventListener("hashchange", () => setTimeout(back, 300)); // after a jump, too
+    window.addEventListener("hashchange", () => setTimeout(() => (back(), grow()), 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
     const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
     const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy");
@@ -54,6 +54,19 @@ function show(changes) {
   const results = changes.flatMap(({ addedNodes }) => [...addedNodes])
     .filter((node) => node.matches?.("section.present section.present .jp-OutputArea-child"));
   results.at(-1)?.scrollIntoView({ block: "nearest" });
+  if (changes.some(({ target }) => target.closest?.("section.present section.present .jp-OutputArea"))) grow();
+}
+
+// A widget alone on its slide takes the space there is, as in an exported deck.
+function grow() {
+  const slide = document.querySelector(".reveal section.present > section.present");
+  const [view, ...others] = [...slide?.querySelectorAll(".jp-OutputArea .course-widget") ?? []]
+    .filter((widget) => widget.offsetParent && !widget.parentElement.closest(".course-widget"));
+  if (!view || others.length) return;
+  view.style.zoom = "";
+  const { offsetHeight: height, offsetWidth: width } = view;
+  const room = Math.min(684, 0.95 * innerHeight) - (slide.scrollHeight - height);
+  view.style.zoom = Math.max(0.85, Math.min(2, room / height, slide.clientWidth / width));
 }
 
 // The notes' window loads the slides anew. They begin with the title, and would take these slides there. And its notes
