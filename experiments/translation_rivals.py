@@ -28,7 +28,7 @@ from course_utils.data.text import encode_pairs
 from course_utils.decoding import evaluating, translate
 from course_utils.metrics import bleu, by_group, length_groups
 from course_utils.seq2seq import Seq2Seq
-from course_utils.training import fit, sequence_loss
+from course_utils.training import fit, sequence_loss, trapezoid
 from course_utils.transformer import Config, Transformer
 
 GRID = tuple(product((1e-3, 2e-3, 4e-3, 8e-3), (0.1, 0.3)))
@@ -76,7 +76,8 @@ class Captions:
                 "decoded_tokens_per_cpu_second": round(sum(len(words) + 1 for words in hypotheses) / seconds)}
 
 
-def train(captions: Captions, name: str, setting: Sequence[float], seed: int, steps: int) -> tuple[nn.Module, dict]:
+def train(captions: Captions, name: str, setting: Sequence[float], seed: int, steps: int,
+          schedule: Callable[[int, int], float] = trapezoid) -> tuple[nn.Module, dict]:
     """One of ``MODELS``, trained from ``seed`` with a rate and a dropout; and what it took."""
     rate, dropout = setting
     setup(seed)
@@ -84,7 +85,7 @@ def train(captions: Captions, name: str, setting: Sequence[float], seed: int, st
     batches = token_batches(captions.train_ids, tokens=1000, seed=seed)
     started = time.process_time()
     history = fit(model, batches, steps, lr=rate, loss=partial(sequence_loss, label_smoothing=0.1), live=False,
-                  label=f"{name}, rate {rate:g}, dropout {dropout:g}, seed {seed}")
+                  schedule=schedule, label=f"{name}, rate {rate:g}, dropout {dropout:g}, seed {seed}")
     seconds = time.process_time() - started
     return model, {"rate": rate, "dropout": dropout, "seed": seed, "steps": steps, "cpu_seconds": round(seconds, 1),
                    "trained_tokens_per_cpu_second": round(history.tokens / seconds),
