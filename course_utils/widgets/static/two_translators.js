@@ -87,6 +87,7 @@ class TwoTranslators extends SentenceWidget {
       bar.style.width = pair ? `${(100 * right.size) / pair.target.length}%` : 0;
       list.replaceChildren(...said[k].map((word, row) => element("li", {}, [this.word(word, right.has(row), k ? row : null)])));
     });
+    this.root.classList.toggle("tt-unknown", !pair);
     this.truth.replaceChildren(element("p", {}, pair
       ? ["True translation: ", element("span", { lang: "fr", text: pair.target.join(" ") })]
       : ["For this sentence no true translation is known: what differs is marked."]));
