@@ -63,6 +63,17 @@ def test_weights_sum_to_one_and_change_no_logit(config):
     assert_close(reading.logits, model(ids).logits, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("silent", ["self_attention.W_o", "feed_forward.W_down"])
+def test_dropout_is_on_what_each_sublayer_adds(silent):
+    """With the other sublayer silent, a part of what this one adds is zero."""
+    layer = gpt.GPTLayer(today(**SMALL, dropout=0.25)).train()
+    layer.get_submodule(silent).weight.data.zero_()
+    x = torch.randn(8, 30, SMALL["d_model"], generator=torch.Generator().manual_seed(0))
+    torch.manual_seed(0)
+    share = (layer(x)[0] == x).float().mean().item()
+    assert share == pytest.approx(0.25, abs=0.02)
+
+
 @BOTH
 def test_dropout_is_for_training(config):
     model = GPT(11, Config(**{**vars(config), "dropout": 0.5})).train()
