@@ -3,7 +3,7 @@
 import base64
 import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 import matplotlib.pyplot as plt
@@ -71,11 +71,12 @@ def smooth(values: Sequence[float], window: int = 25) -> list[float]:
 class LiveCurve:
     """A loss curve that redraws itself in place, at most every ``every`` seconds; silent outside a notebook.
 
-    The loss is in nats per ``unit``.
+    The loss is in nats per ``unit``. The first picture cuts what is printed in two; ``before_first`` is called before.
     """
 
-    def __init__(self, label: str, steps: int, every: float = 3.0, unit: str = "token"):
-        self.label, self.steps, self.every, self.unit = label, steps, every, unit
+    def __init__(self, label: str, steps: int, every: float = 3.0, unit: str = "token",
+                 before_first: Callable[[], None] = lambda: None):
+        self.label, self.steps, self.every, self.unit, self.before_first = label, steps, every, unit, before_first
         self.drawn, self.handle = time.monotonic(), None
 
     def update(self, loss: Sequence[float], final: bool = False) -> None:
@@ -90,6 +91,7 @@ class LiveCurve:
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats per {self.unit} " \
               f"in {len(loss)} steps."
         if self.handle is None:
+            self.before_first()
             self.handle = display(_picture(figure, alt), raw=True, display_id=True)
         else:
             self.handle.update(_picture(figure, alt), raw=True)

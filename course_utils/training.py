@@ -193,7 +193,8 @@ class _Progress:
 
     def __init__(self, label: str, steps: int, unit: str, live: bool, first: bool):
         self.bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88, disable=not first)
-        self.curve = LiveCurve(label, steps, unit=unit) if live and first else None
+        # above the curve nothing of the bar is left; it goes on below
+        self.curve = LiveCurve(label, steps, unit=unit, before_first=self.bar.clear) if live and first else None
 
     def update(self, loss: list[float]) -> None:
         """One step more."""

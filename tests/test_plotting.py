@@ -238,12 +238,14 @@ def test_the_curve_is_silent_outside_a_notebook(shell, capsys):
 
 
 def test_the_curve_is_redrawn_in_place_now_and_then(notebook):
-    curve, losses = LiveCurve("GRU", 100, every=3.0), []
+    cleared, losses = [], []
+    curve = LiveCurve("GRU", 100, every=3.0, before_first=lambda: cleared.append(len(notebook.new)))
     for _ in range(14):                                                     # a second a step
         losses.append(2.0)
         notebook.now += 1
         curve.update(losses)
     assert len(notebook.new) == 1
+    assert cleared == [0]                                                   # once, before it
     assert len(notebook.replaced) == 2
     curve.update([2.0, 1.0], final=True)
     assert len(notebook.replaced) == 3
