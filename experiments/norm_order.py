@@ -33,7 +33,7 @@ def train(order: str, warmup: int, lr: float, steps: int, seed: int) -> dict:
     pairs, test = train_test(20_000, 420, seed=seed)
     vocabs = [Vocab(pair[side] for pair in pairs) for side in (0, 1)]
     torch.manual_seed(seed)
-    model = Transformer(*map(len, vocabs), Config(pre_norm=order == "pre-LN"))
+    model = Transformer(*map(len, vocabs), Config(n_heads=4, pre_norm=order == "pre-LN"))
     log = fit(model, token_batches(encode_pairs(pairs, *vocabs), tokens=500, seed=seed), steps, lr=lr, live=False,
               schedule=partial(trapezoid, warmup=warmup), label=f"{order}, warm-up {warmup}, rate {lr}, seed {seed}")
     sources, references = [pair.source for pair in test], [pair.target for pair in test]
