@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from .attention import (
     MultiHeadAttention,
-    at_least,
     causal_mask,
     check_mask,
     masked_softmax,
     precise,
     sinusoidal,
 )
+from .checks import at_least
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor, as_many_keys: bool = True) -> None:

@@ -284,13 +284,6 @@ class Transformer(nn.Module):
         return x @ self.target_embed.weight.T, weights, state
 
 
-def without_norms(model: Transformer) -> None:
-    """Take the norms out of all layers; the two after the last layers stay."""
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        for name in [name for name, _ in layer.named_children() if name.startswith("norm_")]:
-            setattr(layer, name, nn.Identity())
-
-
 def small_start(model: nn.Module) -> None:
     """Draw a model's matrices from a normal distribution of deviation 0.02, as in BERT's code; biases 0."""
     for module in model.modules():

@@ -31,7 +31,6 @@ from course_utils.transformer import (
     Encoder,
     EncoderLayer,
     Transformer,
-    without_norms,
 )
 
 SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=20)
@@ -216,13 +215,6 @@ def test_the_whole_model_is_embeddings_torchs_stacks_and_the_embedding_again(pre
 
 
 # --- dropout -------------------------------------------------------------------------------------------------
-
-def test_without_norms_only_those_after_the_stacks_are_left():
-    model = make_model()
-    without_norms(model)
-    left = {name for name, part in model.named_modules() if isinstance(part, nn.LayerNorm)}
-    assert left == {"encoder.norm", "decoder.norm"}
-
 
 def test_what_a_sublayer_adds_is_dropped_and_what_goes_around_it_is_not():
     """With all of it dropped, pre-norm leaves x alone and post-norm norms it."""
