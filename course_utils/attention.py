@@ -356,7 +356,8 @@ class MultiHeadAttention(nn.Module):
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
-        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, by_kernel, enable_gqa=self.group > 1)
+        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=by_kernel,
+                                                  enable_gqa=self.group > 1)
         return self.output(attended), None
 
 

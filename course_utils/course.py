@@ -59,6 +59,18 @@ def seed_asked_for() -> int | None:
         raise ValueError(f"{SEED} is {given!r}; expected a whole number such as 1.") from None
 
 
+def cpu_facts(*names: str) -> list[str]:
+    """What Linux says of the first processor under these names, in its order; elsewhere nothing.
+
+    Args:
+        names: as in ``/proc/cpuinfo``, for example ``"model name"``.
+    """
+    about = Path("/proc/cpuinfo")
+    first = about.read_text(encoding="utf-8").split("\n\n")[0].splitlines() if about.is_file() else []
+    facts = (line.partition(":") for line in first)
+    return [fact.strip() for name, _, fact in facts if name.strip() in names]
+
+
 @contextmanager
 def replace_file(path: Path, mode: str = "w") -> Iterator[IO]:
     """Write a file in one step: it is either the old one or the new one, never half of it.

@@ -5,9 +5,7 @@ longer warm-up; on the path also at a third of the rate. Losses and BLEU go to `
 """
 
 import argparse
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -43,7 +41,7 @@ def train(order: str, warmup: int, lr: float, steps: int, seed: int) -> dict:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """All settings at all seeds, two trainings at a time."""
+    """All settings at all seeds; what is there is stored after each setting."""
     parser = argparse.ArgumentParser(description="Norms on the path and in the branch; writes norm_order.json.")
     parser.add_argument("--steps", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 1 2 3 4)")
@@ -51,11 +49,11 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     command = (f"python experiments/norm_order.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        runs = [[pool.submit(train, *setting, options.steps, seed) for seed in options.seeds] for setting in SETTINGS]
-        rows = [{"order": order, "warmup": warmup, "rate": rate, "runs": [run.result() for run in at_seeds]}
-                for (order, warmup, rate), at_seeds in zip(SETTINGS, runs, strict=True)]
-    store(HERE / options.out, command, options.seeds, {"steps": options.steps, "rows": rows})
+    rows = []
+    for order, warmup, rate in SETTINGS:
+        runs = [train(order, warmup, rate, options.steps, seed) for seed in options.seeds]
+        rows.append({"order": order, "warmup": warmup, "rate": rate, "runs": runs})
+        store(HERE / options.out, command, options.seeds, {"steps": options.steps, "rows": rows})
 
 
 if __name__ == "__main__":

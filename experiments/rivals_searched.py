@@ -26,17 +26,17 @@ def deeper(sizes, dropout: float) -> Transformer:
 
 
 DEEP = "Transformer, 4 + 4 layers"
-MODELS[DEEP] = deeper
 SEARCHED = {"transformer": (("Transformer", 300), (DEEP, 50), (DEEP, 300)),
             "lstm": (("LSTM with attention", 300),)}
 """Models, and steps over which the rate rises."""
+SEED = 0
+train = partial(train, models=MODELS | {DEEP: deeper})
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Begin, or go on with the runs that the file holds."""
     parser = argparse.ArgumentParser(description="A wider search; writes rivals_searched_PART.json.")
     parser.add_argument("--part", choices=SEARCHED, required=True, help="which of the two")
-    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     out = Path(__file__).with_name(f"rivals_searched_{options.part}.json")
     command = f"python experiments/rivals_searched.py --part {options.part}"
@@ -50,13 +50,13 @@ def main(arguments: list[str] | None = None) -> None:
         runs = earlier.results["runs"]
     for name, warmup in SEARCHED[options.part][len(runs):]:
         for each in {base, name} - {*pace}:
-            pace[each] = train(captions, each, setting, options.seed, PACE)[1]["cpu_seconds"]
-        model, run = train(captions, name, setting, options.seed, round(full * pace[base] / pace[name]),
+            pace[each] = train(captions, each, setting, SEED, PACE)[1]["cpu_seconds"]
+        model, run = train(captions, name, setting, SEED, round(full * pace[base] / pace[name]),
                            partial(trapezoid, warmup=warmup))
         runs.append({"name": name, "warmup": warmup, "parameters": sum(each.numel() for each in model.parameters())}
                     | run | captions.scores(model))
         print(runs[-1], flush=True)
-        store(out, command, [options.seed], {"runs": runs})
+        store(out, command, [SEED], {"runs": runs})
 
 
 if __name__ == "__main__":

@@ -77,11 +77,11 @@ class Captions:
 
 
 def train(captions: Captions, name: str, setting: Sequence[float], seed: int, steps: int,
-          schedule: Callable[[int, int], float] = trapezoid) -> tuple[nn.Module, dict]:
-    """One of ``MODELS``, trained from ``seed`` with a rate and a dropout; and what it took."""
+          schedule: Callable[[int, int], float] = trapezoid, models=MODELS) -> tuple[nn.Module, dict]:
+    """One of ``models``, trained from ``seed`` with a rate and a dropout; and what it took."""
     rate, dropout = setting
     setup(seed)
-    model = MODELS[name](captions.sizes, dropout)
+    model = models[name](captions.sizes, dropout)
     batches = token_batches(captions.train_ids, tokens=1000, seed=seed)
     started = time.process_time()
     history = fit(model, batches, steps, lr=rate, loss=partial(sequence_loss, label_smoothing=0.1), live=False,

@@ -68,7 +68,7 @@ MUTANTS = [
      "self.project_query(query)", "attention_heads"),
     ("a cache starts anew", TRANSFORMER, "attention.project_keys(x, start=0 if past is None else past.k.size(2))",
      "attention.project_keys(x)", "gpt"),
-    ("is_causal forgotten by the kernel", ATTENTION, "mask, dropout, by_kernel, enable", "mask, dropout, enable",
+    ("is_causal forgotten by the kernel", ATTENTION, "mask, dropout, is_causal=by_kernel,", "mask, dropout,",
      "attention_heads"),
     ("alibi's slopes shifted", ATTENTION, "torch.arange(1, n_heads + 1) / n_heads", "torch.arange(n_heads) / n_heads",
      "attention_heads"),

@@ -1,6 +1,7 @@
 """The script behind lesson 04's order of norms: what it trains, and what is stored."""
 
 import importlib
+import json
 import sys
 
 import pytest
@@ -17,6 +18,17 @@ def test_a_run_says_what_came_out():
     assert 4 < run["loss"] < 8
     assert 0 <= run["bleu"] < 20
     assert len(run["curve"]) == 2
+
+
+def test_each_setting_is_trained_at_all_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "train", lambda *setting: {"trained": setting})
+    script.main(["--steps", "20", "--seeds", "0", "1", "--out", str(tmp_path / "norms.json")])
+    written = json.loads((tmp_path / "norms.json").read_text())
+    assert written["command"] == "python experiments/norm_order.py --steps 20 --seeds 0 1"
+    assert written["results"]["steps"] == 20
+    assert [(row["order"], row["warmup"], row["rate"]) for row in written["results"]["rows"]] == list(script.SETTINGS)
+    for row, setting in zip(written["results"]["rows"], script.SETTINGS, strict=True):
+        assert row["runs"] == [{"trained": [*setting, 20, seed]} for seed in (0, 1)]
 
 
 def test_what_is_stored_is_what_the_script_says():

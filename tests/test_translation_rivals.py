@@ -96,3 +96,16 @@ def test_the_stored_runs_are_those_of_the_script():
         assert [(run["rate"], run["dropout"]) for run in row["search"]] == list(rivals.GRID)
         assert [run["seed"] for run in row["final"]] == measured.seeds
         assert {(run["rate"], run["dropout"]) for run in row["final"]} == {rivals.chosen(row["search"])}
+
+
+@pytest.mark.parametrize("part", ["transformer", "lstm"])
+def test_the_wider_search_is_as_it_says_and_costs_as_much(part):
+    searched = importlib.import_module("rivals_searched")
+    assert searched.DEEP not in rivals.MODELS
+    runs, full = stored(f"rivals_searched_{part}").results["runs"], stored("translation_rivals").results["models"]
+    assert tuple((run["name"], run["warmup"]) for run in runs) == searched.SEARCHED[part]
+    base = full[searched.SEARCHED[part][0][0]]
+    for run in runs:
+        assert run["parameters"] == pytest.approx(base["parameters"], rel=0.02)
+        assert (run["rate"], run["dropout"]) == rivals.chosen(base["search"])
+        assert run["steps"] == pytest.approx(base["final"][0]["steps"], rel=0.3)

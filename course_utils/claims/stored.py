@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from ..course import replace_file
+from ..course import cpu_facts, replace_file
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -98,7 +98,5 @@ def machine() -> str:
     """The processor and PyTorch's version, for example ``AMD EPYC, 2 cores, torch 2.13.0+cpu``."""
     from importlib.metadata import version as installed
 
-    cpu = Path("/proc/cpuinfo")
-    lines = cpu.read_text(encoding="utf-8").splitlines() if cpu.is_file() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, torch {installed('torch')}"
+    name, *_ = cpu_facts("model name") or [platform.machine()]
+    return f"{name}, {os.cpu_count()} cores, torch {installed('torch')}"

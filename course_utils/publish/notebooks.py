@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, is_further, numbered, replace_file
+from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, cpu_facts, is_further, numbered, replace_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -222,9 +222,7 @@ def processor() -> str:
     where its outputs were made, and the tests compare numbers there only. Elsewhere every cell must run, every claim
     must hold, and the words must be the same.
     """
-    about = Path("/proc/cpuinfo")
-    told = about.read_text(encoding="utf-8") if about.is_file() else platform.processor()
-    found = re.findall(r"^(?:vendor_id|cpu family|model)\s*: (.*)$", told, re.MULTILINE)[:3] or [platform.processor()]
+    found = cpu_facts("vendor_id", "cpu family", "model") or [platform.processor()]
     return " ".join([*found, os.environ.get("ATEN_CPU_CAPABILITY", "")]).strip()
 
 

@@ -54,7 +54,8 @@ function show(changes) {
   const results = changes.flatMap(({ addedNodes }) => [...addedNodes])
     .filter((node) => node.matches?.("section.present section.present .jp-OutputArea-child"));
   results.at(-1)?.scrollIntoView({ block: "nearest" });
-  if (changes.some(({ target }) => target.closest?.("section.present section.present .jp-OutputArea"))) grow();
+  // what changes inside a widget, under the pointer too, leaves its size alone
+  if (changes.some(({ target }) => target.closest?.(".jp-OutputArea") && !target.closest(".course-widget"))) grow();
 }
 
 // A widget alone on its slide takes the space there is, as in an exported deck.
