@@ -116,6 +116,13 @@ def is_sum_of_positions(weights, T):
 
 
 @right("induction_scores")
+def in_items(weights, T):
+    B, n_layers, n_heads = weights.shape[:3]
+    return torch.tensor([[sum(weights[b, n, h, T + i, i + 1].item() for b in range(B) for i in range(T - 1))
+                          / (B * (T - 1)) for h in range(n_heads)] for n in range(n_layers)])
+
+
+@right("induction_scores")
 def is_diagonal(weights, T):
     return weights.diagonal(1 - T, dim1=-2, dim2=-1)[..., 1:-1].mean(dim=(0, -1))
 
@@ -166,6 +173,13 @@ def si_every_ninth(W_o, heads, d_k):
 def si_others(W_o, heads, d_k):
     each = W_o.unflatten(1, (-1, d_k))
     return (each * torch.isin(torch.arange(each.size(1)), torch.tensor(heads))[:, None]).flatten(1)
+
+
+@right("silenced")
+def si_detached(W_o, heads, d_k):
+    blocks = W_o.detach().clone().unflatten(1, (-1, d_k))
+    blocks[:, heads] = 0
+    return blocks.flatten(1)
 
 
 @right("silenced")
@@ -242,6 +256,26 @@ def co_length_in_the_target(words, spans, sentinels):
         target += [sentinel, *words[start:length]]
         end = start + length
     return source + words[end:], [*target, sentinels[len(spans)]]
+
+
+@wrong("corrupt", "looked up by its first word")
+def co_looked_up(words, spans, sentinels):
+    source, target = list(words), []
+    for (start, length), sentinel in zip(spans, sentinels, strict=False):
+        at = source.index(words[start])
+        source[at:at + length] = [sentinel]
+        target += [sentinel, *words[start:start + length]]
+    return source, [*target, sentinels[len(spans)]]
+
+
+@wrong("corrupt", "wrong without a span")
+def co_last_of_the_loop(words, spans, sentinels):
+    source, target, end = [], [], 0
+    for i, (start, length) in enumerate(spans):
+        source += words[end:start] + [sentinels[i]]
+        target += [sentinels[i]] + words[start:start + length]
+        end = start + length
+    return source + words[end:], target + [sentinels[i + 1]]
 
 
 @right("corrupt")
@@ -323,6 +357,15 @@ def an_not_c(table, asked, exclude):
 def an_over_questions(table, asked, exclude):
     a, b, c = table[asked].unbind(1)
     return ((b - a + c) @ table.T).argmax(0)
+
+
+@wrong("analogy", "has the score 0")
+def an_excluded_by_zero(table, asked, exclude):
+    a, b, c = table[asked].unbind(1)
+    scores = (b - a + c) @ table.T
+    if exclude:
+        scores[torch.arange(len(asked)).unsqueeze(1), asked] = 0
+    return scores.argmax(1)
 
 
 @right("analogy")

@@ -99,6 +99,16 @@ def ro_plain(weights):
 
 
 @right("rollout")
+def ro_lists(weights):
+    T = weights.size(-1)
+    seen = [[float(i == j) for j in range(T)] for i in range(T)]
+    for layer in weights.mean(1).tolist():
+        seen = [[sum(w * seen[k][j] for k, w in enumerate(row)) / 2 + seen[i][j] / 2 for j in range(T)]
+                for i, row in enumerate(layer)]
+    return torch.tensor(seen)
+
+
+@right("rollout")
 def ro_chain(weights):
     steps = [(layer + torch.eye(weights.size(-1))) / 2 for layer in weights.mean(1)]
     return torch.linalg.multi_dot(steps[::-1]) if len(steps) > 1 else steps[0]
@@ -207,6 +217,16 @@ def mg_cleared_last(weights, source, target):
 def mg_renormalized(weights, source, target):
     moved = weights * ~source + (weights * source).sum(-1, keepdim=True) * target
     return moved / moved.sum(-1, keepdim=True)
+
+
+@right("move_gaze")
+def mg_rows_and_items(weights, source, target):
+    moved = weights.clone()
+    for row, there, here in zip(moved, source, target, strict=True):
+        taken = row[there].sum().item()
+        row[there] = 0
+        row[here] += taken / here.sum().item()
+    return moved
 
 
 @right("move_gaze")

@@ -99,7 +99,8 @@ def _weights_inputs(rng):
     return randn(rng, B, n_layers, n_heads, 2 * T, 2 * T).tril().softmax(-1), T
 
 
-INDUCTION_SCORES = Exercise(induction_scores, {"scores": "n_layers, n_heads"}, {
+INDUCTION_SCORES = Exercise(torch.no_grad()(induction_scores), {  # a measurement: no gradient is asked
+    "scores": "n_layers, n_heads"}, {
     "on ordinary inputs": _weights_inputs,
 }, (
     ("This is the weight on the same token's first time. Look one further: at what came after it.",
@@ -148,7 +149,7 @@ def _output_inputs(*heads):
     return make
 
 
-SILENCED = Exercise(silenced, {"W_o": "d_model, n_heads * d_k"}, {
+SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}, {
     "on ordinary inputs": _output_inputs(),
     "with head 0": _output_inputs(0),
     "with a single head": _output_inputs(2),
@@ -246,6 +247,8 @@ CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
     "with a single span": _spans_inputs((3, 2)),
     "when a span begins the sentence": _spans_inputs((0, 1), (5, 2)),
     "when a span ends the sentence": _spans_inputs((2, 1), (13, 2)),
+    "when words repeat": lambda rng: (["the", "old", "queen"] * 5, [(6, 2), (10, 1)], SENTINELS),
+    "without a span": _spans_inputs(),
 }, (
     ("The words of a span are still in the source. A sentinel stands in their place.",
      "sentinels[i]]\n        target", "sentinels[i], *words[start:start + length]]\n        target"),
@@ -268,6 +271,10 @@ CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
      "target += [sentinels[i], *words[start:start + length]]", "target += [sentinels[i], *words[start:length]]"),
     ("The last sentinel is always the third. It is the one after those that were used: sentinels[len(spans)].",
      "sentinels[len(spans)]", "sentinels[-1]"),
+    ("A span is looked up by its first word, which may stand elsewhere, too. Its place is known: words[end:start].",
+     "source, target, end = []", "source, target, end = [*words]", "source += [*words[end:start], sentinels[i]]",
+     "at = source.index(words[start])\n        source[at:at + length] = [sentinels[i]]",
+     "source + words[end:]", "source"),
 ))
 
 
@@ -319,10 +326,19 @@ def _questions(exclude=True, n=None):
     return make
 
 
+def _far_off(rng):
+    """One question; every other row points away from where its answer should lie."""
+    table, asked, exclude = _questions(n=1)(rng)
+    a, b, c = own = table[asked[0]]
+    table = F.normalize(table - 2 * (b - a + c), dim=-1)
+    table[asked[0]] = own
+    return table, asked, exclude
+
+
 ANALOGY = Exercise(analogy, {"answers": "n"}, {
     "on ordinary inputs": _questions(),
     "when the inputs may be answers (exclude=False)": _questions(exclude=False),
-    "with a single question (n = 1)": _questions(n=1),
+    "with a single question (n = 1), far from every answer": _far_off,
 }, (
     ("The difference has the wrong sign: the step from a to b is b - a.", "b - a + c", "a - b + c"),
     ("c is subtracted, too. The step from a to b is made from c: b - a + c.", "b - a + c", "b - a - c"),
@@ -335,6 +351,8 @@ ANALOGY = Exercise(analogy, {"answers": "n"}, {
     ("Only a and b are excluded. With exclude=True c is no answer either.", "(1, asked,", "(1, asked[:, :2],"),
     ("The words of all questions are excluded. Each row of the scores excludes its own three.",
      "scatter(1, asked, ", "index_fill(1, asked.flatten(), "),
+    ("An excluded word has the score 0, which is the largest where all cosines are negative. Give it -inf.",
+     'float("-inf")', "0.0"),
     ("This is the farthest word: take the largest cosine.", ".argmax(", ".argmin("),
     ("The largest is taken over the questions. Take it over the words, dim=1.", "argmax(dim=1)", "argmax(dim=0)"),
 ), timed=lambda rng: (F.normalize(randn(rng, 5000, 64), dim=-1), torch.randint(5000, (200, 3), generator=rng), True))

@@ -87,7 +87,7 @@ def _layers(rng, n_layers=None):
     return (randn(rng, n_layers or n, n_heads, T, T).softmax(-1),)
 
 
-ROLLOUT = Exercise(rollout, {"seen": "T, T"}, {
+ROLLOUT = Exercise(torch.no_grad()(rollout), {"seen": "T, T"}, {
     "on ordinary inputs": _layers,
     "with a single layer": lambda rng: _layers(rng, 1),
 }, (
@@ -176,7 +176,7 @@ def _gaze(shared="none"):
     return make
 
 
-MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
+MOVE_GAZE = Exercise(torch.no_grad()(move_gaze), {"moved": "B, T"}, {
     "on ordinary inputs": _gaze(),
     "when source and target are the same": _gaze("all"),
     "when source and target share a region": _gaze("one"),
