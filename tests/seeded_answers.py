@@ -1,7 +1,7 @@
 """Seeded answers to the exercises, and the tests that they go through.
 
-A lesson's test module seeds answers with the decorators ``wrong`` and ``right``, and gets the tests by a class:
-``class TestAnswers(Answers)`` with its exercises as ``lesson``.
+A lesson's test module seeds answers with ``wrong`` and ``right``, which decorate a function or are given a lambda, and
+gets the tests by a class: ``class TestAnswers(Answers)`` with its exercises as ``lesson``.
 """
 
 from collections import defaultdict
@@ -18,21 +18,23 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 WRONG, RIGHT = defaultdict(list), defaultdict(list)  # by the module that seeds them
 
 
-def wrong(exercise, phrase):
-    """Seed a wrong answer; the message must contain the phrase."""
+def _seeded(answers, answer, *given):
+    """Keep an answer for the tests of the module in which it is written; a lambda is known by its line."""
     def register(function):
-        seeded = pytest.param((exercise, phrase, function), id=f"{exercise}-{function.__name__}")
-        WRONG[function.__module__].append(seeded)
+        name = function.__name__ if function.__name__ != "<lambda>" else f"line{function.__code__.co_firstlineno}"
+        answers[function.__module__].append(pytest.param((*given, function), id=f"{given[0]}-{name}"))
         return function
-    return register
+    return register(answer) if answer else register
 
 
-def right(exercise):
-    """Seed a right answer in another style than ours."""
-    def register(function):
-        RIGHT[function.__module__].append(pytest.param((exercise, function), id=f"{exercise}-{function.__name__}"))
-        return function
-    return register
+def wrong(exercise, phrase, answer=None):
+    """Seed a wrong answer, decorated or given; the message must contain the phrase."""
+    return _seeded(WRONG, answer, exercise, phrase)
+
+
+def right(exercise, answer=None):
+    """Seed a right answer in another style than ours, decorated or given."""
+    return _seeded(RIGHT, answer, exercise)
 
 
 @cache
@@ -45,11 +47,12 @@ class Answers:
     """The tests of a lesson's exercises and of the answers that are seeded in its module."""
 
     lesson: tuple = ()
+    slips: tuple = ()  # (exercise, condition, edits): right on ordinary inputs, but wrong …
 
     def pytest_generate_tests(self, metafunc):
         """Give each test below the answers of the class's module, and its exercises."""
         module = metafunc.module.__name__
-        answers = {"wrong_answer": WRONG[module], "right_answer": RIGHT[module],
+        answers = {"wrong_answer": WRONG[module], "right_answer": RIGHT[module], "slip": self.slips,
                    "lesson_exercise": [pytest.param(exercise, id=exercise.name) for exercise in self.lesson]}
         for name in answers.keys() & set(metafunc.fixturenames):
             metafunc.parametrize(name, answers[name])
@@ -59,6 +62,11 @@ class Answers:
         verdict = EXERCISES[exercise].judge(function)
         assert verdict.kind == "wrong"
         assert phrase in verdict.text
+
+    def test_a_slip_that_only_a_special_case_shows(self, slip):
+        exercise, condition, edits = slip
+        text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
+        assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")
 
     def test_right_answer_in_another_style_passes(self, right_answer):
         exercise, function = right_answer

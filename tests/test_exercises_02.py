@@ -3,25 +3,33 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.engine import edited
 from course_utils.exercises.lesson_02 import LESSON_02
 
 
 class TestAnswers(Answers):
     lesson = LESSON_02
+    slips = (
+        ("context_vector", "when the scores are large", ("scores.softmax", "scores.clamp(-50, 50).softmax")),
+        ("context_vector", "when the values are single numbers", ("@ values", "@ values.squeeze()")),
+        ("hard_alignment", "when the only source word has", (".tolist())", ".tolist()) if weights.any() else ()")),
+        ("masked_softmax", "when some scores are exactly 0", (
+            "(~mask, -math.inf)", "(~mask | (scores == 0), -math.inf)")),
+        ("additive_score", "when the sums are large", (
+            "return ", "e = torch.exp(2 * (query.unsqueeze(2) + keys.unsqueeze(1)))\n    return ",
+            "torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1))", "((e - 1) / (e + 1))")),
+        ("alignment_error_rate", "when rows and columns", (
+            "len(predicted & true)", "len({*map(frozenset, predicted)} & {*map(frozenset, true)})")),
+        ("local_mask", "when the sentence is long", ("distance.abs()", "distance.to(torch.int8).abs()")),
+    )
 
 
-# --- context_vector ------------------------------------------------------------------------------------------
-
-@wrong("context_vector", "expected (d_v) = (7,)")
-def cv_sum_axis(scores, values):
-    return torch.sum(F.softmax(scores, dim=0).unsqueeze(-1) * values, dim=-1)
+wrong("context_vector", "expected (d_v) = (7,)",
+      lambda scores, values: torch.sum(F.softmax(scores, dim=0).unsqueeze(-1) * values, dim=-1))
 
 
 @wrong("context_vector", "gradient is cut: no gradient reaches `scores`")
@@ -43,19 +51,10 @@ def cv_writes_into_scores(scores, values):
     return (e / e.sum()) @ values
 
 
-@wrong("context_vector", "torch.float64; expected torch.float32")
-def cv_double(scores, values):
-    return scores.double().softmax(0) @ values.double()
-
-
-@wrong("context_vector", "do not line up")
-def cv_star(scores, values):
-    return (F.softmax(scores, dim=0) * values).sum(dim=0)
-
-
-@wrong("context_vector", "do not line up")
-def cv_matrix_first(scores, values):
-    return torch.matmul(values, F.softmax(scores, dim=0))
+wrong("context_vector", "torch.float64; expected torch.float32",
+      lambda scores, values: scores.double().softmax(0) @ values.double())
+wrong("context_vector", "do not line up", lambda scores, values: (F.softmax(scores, dim=0) * values).sum(dim=0))
+wrong("context_vector", "do not line up", lambda scores, values: torch.matmul(values, F.softmax(scores, dim=0)))
 
 
 @wrong("context_vector", "return only the context")
@@ -74,36 +73,16 @@ def cv_loop(scores, values):
     return context
 
 
-@right("context_vector")
-def cv_einsum(scores, values):
-    return torch.einsum("k,kd->d", F.softmax(scores, dim=0), values)
+right("context_vector", lambda scores, values: torch.einsum("k,kd->d", F.softmax(scores, dim=0), values))
+right("context_vector", lambda scores, values: values.T @ torch.softmax(scores, 0))
 
 
-@right("context_vector")
-def cv_transposed_product(scores, values):
-    return values.T @ torch.softmax(scores, 0)
-
-
-# --- hard_alignment ------------------------------------------------------------------------------------------
-
-@wrong("hard_alignment", "a list; expected a set")
-def ha_list(weights):
-    return [(i, int(row.argmax())) for i, row in enumerate(weights)]
-
-
-@wrong("hard_alignment", "expected plain ints")
-def ha_tensors(weights):
-    return {(i, row.argmax()) for i, row in enumerate(weights)}
-
-
-@wrong("hard_alignment", "Tensor; expected a set")
-def ha_argmax_tensor(weights):
-    return weights.argmax(-1)
-
-
-@wrong("hard_alignment", "iteration over a 0-d tensor")
-def ha_no_dim_tensor(weights):
-    return {(i, j.item()) for i, j in enumerate(torch.argmax(weights))}
+wrong("hard_alignment", "a list; expected a set",
+      lambda weights: [(i, int(row.argmax())) for i, row in enumerate(weights)])
+wrong("hard_alignment", "expected plain ints", lambda weights: {(i, row.argmax()) for i, row in enumerate(weights)})
+wrong("hard_alignment", "Tensor; expected a set", lambda weights: weights.argmax(-1))
+wrong("hard_alignment", "iteration over a 0-d tensor",
+      lambda weights: {(i, j.item()) for i, j in enumerate(torch.argmax(weights))})
 
 
 @right("hard_alignment")
@@ -118,16 +97,12 @@ def ha_loops(weights):
     return links
 
 
-@right("hard_alignment")
-def ha_zip(weights):
-    return set(zip(range(len(weights)), weights.topk(1, dim=1).indices.flatten().tolist(), strict=True))
+right("hard_alignment",
+      lambda weights: set(zip(range(len(weights)), weights.topk(1, dim=1).indices.flatten().tolist(), strict=True)))
 
 
-# --- masked_softmax ------------------------------------------------------------------------------------------
-
-@wrong("masked_softmax", "over the wrong axis")
-def ms_axis_queries(scores, mask):
-    return torch.softmax(torch.where(mask, scores, torch.tensor(float("-inf"))), dim=1)
+wrong("masked_softmax", "over the wrong axis",
+      lambda scores, mask: torch.softmax(torch.where(mask, scores, torch.tensor(float("-inf"))), dim=1))
 
 
 @wrong("masked_softmax", "over the wrong axis")
@@ -143,14 +118,8 @@ def ms_discarded_result(scores, mask):
     return scores.softmax(-1)
 
 
-@wrong("masked_softmax", "mask is inverted")
-def ms_inverted(scores, mask):
-    return F.softmax(scores.masked_fill(mask, -torch.inf), dim=2)
-
-
-@wrong("masked_softmax", "masked keys still get weight")
-def ms_multiplied_before(scores, mask):
-    return F.softmax(scores * mask.float(), dim=-1)
+wrong("masked_softmax", "mask is inverted", lambda scores, mask: F.softmax(scores.masked_fill(mask, -torch.inf), dim=2))
+wrong("masked_softmax", "masked keys still get weight", lambda scores, mask: F.softmax(scores * mask.float(), dim=-1))
 
 
 @wrong("masked_softmax", "large finite number")
@@ -159,9 +128,8 @@ def ms_1e4_and_zeros(scores, mask):
     return weights * mask.any(-1, keepdim=True)
 
 
-@wrong("masked_softmax", "0 times inf is NaN")
-def ms_times_inf(scores, mask):
-    return ((1 - mask.int()) * float("-inf") + scores).softmax(-1)
+wrong("masked_softmax", "0 times inf is NaN",
+      lambda scores, mask: ((1 - mask.int()) * float("-inf") + scores).softmax(-1))
 
 
 @wrong("masked_softmax", "over- or underflows")
@@ -177,9 +145,8 @@ def ms_in_place(scores, mask):
     return scores.softmax(-1).nan_to_num(0.0)
 
 
-@wrong("masked_softmax", "gradient is cut: no gradient reaches `scores`")
-def ms_detached(scores, mask):
-    return scores.detach().masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
+wrong("masked_softmax", "gradient is cut: no gradient reaches `scores`",
+      lambda scores, mask: scores.detach().masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0))
 
 
 @wrong("masked_softmax", "gradient is wrong")
@@ -188,24 +155,13 @@ def ms_partly_detached(scores, mask):
     return e / e.sum(-1, keepdim=True).clamp(min=1e-9).detach()
 
 
-@wrong("masked_softmax", "when each query has its own mask (B, T_q, T_k)")
-def ms_only_first_mask_row(scores, mask):
-    return scores.masked_fill(~mask[:, :1], -math.inf).softmax(-1).nan_to_num(0.0)
-
-
-@wrong("masked_softmax", "torch.float32; expected torch.float16")
-def ms_always_float(scores, mask):
-    return scores.float().masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
-
-
-@wrong("masked_softmax", "two axes are swapped")
-def ms_transposed(scores, mask):
-    return scores.masked_fill(~mask, -math.inf).softmax(-1).transpose(1, 2)
-
-
-@right("masked_softmax")
-def ms_nan_to_num(scores, mask):
-    return scores.masked_fill(~mask, float("-inf")).softmax(dim=-1).nan_to_num(0.0)
+wrong("masked_softmax", "when each query has its own mask (B, T_q, T_k)",
+      lambda scores, mask: scores.masked_fill(~mask[:, :1], -math.inf).softmax(-1).nan_to_num(0.0))
+wrong("masked_softmax", "torch.float32; expected torch.float16",
+      lambda scores, mask: scores.float().masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0))
+wrong("masked_softmax", "two axes are swapped",
+      lambda scores, mask: scores.masked_fill(~mask, -math.inf).softmax(-1).transpose(1, 2))
+right("masked_softmax", lambda scores, mask: scores.masked_fill(~mask, float("-inf")).softmax(dim=-1).nan_to_num(0.0))
 
 
 @right("masked_softmax")
@@ -239,21 +195,12 @@ def ms_on_own_copy(scores, mask):
     return scores.softmax(-1).nan_to_num(0)
 
 
-# --- additive_score ------------------------------------------------------------------------------------------
-
-@wrong("additive_score", "`query` makes no difference")
-def as_keys_twice(query, keys, v):
-    return torch.tanh(keys + keys).matmul(v)[:, None].expand(-1, query.shape[1], -1)
-
-
-@wrong("additive_score", "One of length one is left over")
-def as_v_as_column(query, keys, v):
-    return torch.tanh(query[:, :, None] + keys[:, None]) @ v[:, None]
-
-
-@wrong("additive_score", "no gradient reaches `keys`")
-def as_numpy(query, keys, v):
-    return torch.tanh(query[:, :, None] + torch.tensor(keys.detach().numpy())[:, None]) @ v
+wrong("additive_score", "`query` makes no difference",
+      lambda query, keys, v: torch.tanh(keys + keys).matmul(v)[:, None].expand(-1, query.shape[1], -1))
+wrong("additive_score", "One of length one is left over",
+      lambda query, keys, v: torch.tanh(query[:, :, None] + keys[:, None]) @ v[:, None])
+wrong("additive_score", "no gradient reaches `keys`",
+      lambda query, keys, v: torch.tanh(query[:, :, None] + torch.tensor(keys.detach().numpy())[:, None]) @ v)
 
 
 @right("additive_score")
@@ -264,9 +211,8 @@ def as_loops(query, keys, v):
     return scores
 
 
-@right("additive_score")
-def as_einsum(query, keys, v):
-    return torch.einsum("bqkh,h->bqk", torch.tanh(query[:, :, None] + keys[:, None]), v)
+right("additive_score",
+      lambda query, keys, v: torch.einsum("bqkh,h->bqk", torch.tanh(query[:, :, None] + keys[:, None]), v))
 
 
 @right("additive_score")
@@ -288,9 +234,8 @@ def sd_order(query, keys, values, mask):
     return weights, weights @ values
 
 
-@wrong("scaled_dot_attention", "returns one Tensor; expected 2: return context, weights")
-def sd_context_only(query, keys, values, mask):
-    return softmax_of(query @ keys.mT / query.shape[-1] ** 0.5, mask) @ values
+wrong("scaled_dot_attention", "returns one Tensor; expected 2: return context, weights",
+      lambda query, keys, values, mask: softmax_of(query @ keys.mT / query.shape[-1] ** 0.5, mask) @ values)
 
 
 @wrong("scaled_dot_attention", "do not line up")
@@ -348,32 +293,18 @@ def sd_sentence_by_sentence(query, keys, values, mask):
     return torch.stack(contexts), torch.stack(all_weights)
 
 
-# --- alignment_error_rate ------------------------------------------------------------------------------------
-
 @wrong("alignment_error_rate", "factor 2 is missing")
 def aer_no_two(predicted, true):
     hits = sum(link in true for link in predicted)
     return 1 - hits / (len(predicted) + len(true))
 
 
-@wrong("alignment_error_rate", "1 minus it")
-def aer_agreement(predicted, true):
-    return 2 * len(predicted.intersection(true)) / (len(predicted) + len(true))
-
-
-@wrong("alignment_error_rate", "1 - precision")
-def aer_precision(predicted, true):
-    return 1 - sum(link in true for link in predicted) / max(len(predicted), 1)
-
-
-@wrong("alignment_error_rate", "1 - recall")
-def aer_recall(predicted, true):
-    return len(true - predicted) / len(true)
-
-
-@wrong("alignment_error_rate", "(the union)")
-def aer_jaccard(predicted, true):
-    return len(predicted ^ true) / len(predicted | true)
+wrong("alignment_error_rate", "1 minus it",
+      lambda predicted, true: 2 * len(predicted.intersection(true)) / (len(predicted) + len(true)))
+wrong("alignment_error_rate", "1 - precision",
+      lambda predicted, true: 1 - sum(link in true for link in predicted) / max(len(predicted), 1))
+wrong("alignment_error_rate", "1 - recall", lambda predicted, true: len(true - predicted) / len(true))
+wrong("alignment_error_rate", "(the union)", lambda predicted, true: len(predicted ^ true) / len(predicted | true))
 
 
 @wrong("alignment_error_rate", "parentheses around |A| + |S|")
@@ -388,14 +319,10 @@ def aer_no_parentheses_below(predicted, true):
     return 1 - agreement
 
 
-@wrong("alignment_error_rate", "percentage")
-def aer_percent(predicted, true):
-    return 100 * len(predicted ^ true) / (len(predicted) + len(true))
-
-
-@wrong("alignment_error_rate", "rate is 12; expected 0.6")
-def aer_count(predicted, true):
-    return float(len(predicted - true) + len(true - predicted))
+wrong("alignment_error_rate", "percentage",
+      lambda predicted, true: 100 * len(predicted ^ true) / (len(predicted) + len(true)))
+wrong("alignment_error_rate", "rate is 12; expected 0.6",
+      lambda predicted, true: float(len(predicted - true) + len(true - predicted)))
 
 
 @wrong("alignment_error_rate", "`predicted` was changed")
@@ -405,14 +332,9 @@ def aer_in_place(predicted, true):
     return 1 - 2 * len(predicted) / n_links if n_links else 0.0
 
 
-@wrong("alignment_error_rate", "a str; expected a float")
-def aer_text(predicted, true):
-    return f"{len(predicted ^ true) / (len(predicted) + len(true)):.2f}"
-
-
-@right("alignment_error_rate")
-def aer_symmetric_difference(predicted, true):
-    return len(predicted ^ true) / max(len(predicted) + len(true), 1)
+wrong("alignment_error_rate", "a str; expected a float",
+      lambda predicted, true: f"{len(predicted ^ true) / (len(predicted) + len(true)):.2f}")
+right("alignment_error_rate", lambda predicted, true: len(predicted ^ true) / max(len(predicted) + len(true), 1))
 
 
 @right("alignment_error_rate")
@@ -437,8 +359,6 @@ def aer_from_f_score(predicted, true):
     return 1 - 2 * precision * recall / (precision + recall)
 
 
-# --- local_mask ----------------------------------------------------------------------------------------------
-
 @wrong("local_mask", "last key of the window is missing")
 def lm_range(centres, n_keys, window):
     mask = torch.zeros(len(centres), n_keys, dtype=torch.bool)
@@ -448,19 +368,12 @@ def lm_range(centres, n_keys, window):
     return mask
 
 
-@wrong("local_mask", "(4, 19); expected")
-def lm_from_one_too_short(centres, n_keys, window):
-    return (centres[:, None] - torch.arange(1, n_keys)).abs() <= window
-
-
-@wrong("local_mask", "torch.float32; expected torch.bool")
-def lm_float(centres, n_keys, window):
-    return ((centres[:, None] - torch.arange(n_keys)).abs() <= window).float()
-
-
-@right("local_mask")
-def lm_loops(centres, n_keys, window):
-    return torch.tensor([[abs(j - c) <= window for j in range(n_keys)] for c in centres.tolist()])
+wrong("local_mask", "(4, 19); expected",
+      lambda centres, n_keys, window: (centres[:, None] - torch.arange(1, n_keys)).abs() <= window)
+wrong("local_mask", "torch.float32; expected torch.bool",
+      lambda centres, n_keys, window: ((centres[:, None] - torch.arange(n_keys)).abs() <= window).float())
+right("local_mask", lambda centres, n_keys, window: (
+    torch.tensor([[abs(j - c) <= window for j in range(n_keys)] for c in centres.tolist()])))
 
 
 @right("local_mask")
@@ -498,20 +411,3 @@ def test_solutions_keep_their_formulas():
     assert solution["alignment_error_rate"]({(0, 0), (1, 1)}, {(0, 0), (1, 2)}) == 0.5
     assert solution["local_mask"](torch.tensor([0, 2]), 4, 1).tolist() == [[True, True, False, False],
                                                                             [False, True, True, True]]
-
-
-@pytest.mark.parametrize(("exercise", "condition", "edits"), [
-    ("context_vector", "when the scores are large", ("scores.softmax", "scores.clamp(-50, 50).softmax")),
-    ("context_vector", "when the values are single numbers", ("@ values", "@ values.squeeze()")),
-    ("hard_alignment", "when the only source word has", (".tolist())", ".tolist()) if weights.any() else ()")),
-    ("masked_softmax", "when some scores are exactly 0", ("(~mask, -math.inf)", "(~mask | (scores == 0), -math.inf)")),
-    ("additive_score", "when the sums are large", (
-        "return ", "e = torch.exp(2 * (query.unsqueeze(2) + keys.unsqueeze(1)))\n    return ",
-        "torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1))", "((e - 1) / (e + 1))")),
-    ("alignment_error_rate", "when rows and columns", (
-        "len(predicted & true)", "len({*map(frozenset, predicted)} & {*map(frozenset, true)})")),
-    ("local_mask", "when the sentence is long", ("distance.abs()", "distance.to(torch.int8).abs()")),
-])
-def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
-    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
-    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")

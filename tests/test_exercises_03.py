@@ -16,17 +16,14 @@ class TestAnswers(Answers):
     lesson = LESSON_03
 
 
-# --- self_attention ------------------------------------------------------------------------------------------
-
 @wrong("self_attention", "expected (T, d_v) = (4, ")
 def sa_values_not_projected(x, W_q, W_k, W_v):
     weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
     return weights @ x, weights
 
 
-@wrong("self_attention", "it returns one Tensor; expected 2: return output, weights")
-def sa_output_only(x, W_q, W_k, W_v):
-    return F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v)
+wrong("self_attention", "it returns one Tensor; expected 2: return output, weights",
+      lambda x, W_q, W_k, W_v: F.scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v))
 
 
 @wrong("self_attention", "Wrong order: return output, weights")
@@ -79,42 +76,20 @@ def sa_library(x, W_q, W_k, W_v):
     return torch.einsum("ij,jd,de->ie", weights, x, W_v), weights
 
 
-# --- causal_mask ---------------------------------------------------------------------------------------------
-
 @wrong("causal_mask", "wrong with 130 positions")
 def cm_small_integers(n):
     positions = torch.arange(n).to(torch.int8)
     return positions <= positions.unsqueeze(1)
 
 
-@wrong("causal_mask", "mask is inverted")
-def cm_inverted(n):
-    return torch.triu(torch.ones(n, n), diagonal=1).bool()
-
-
-@wrong("causal_mask", "mask is torch.int64; expected torch.bool")
-def cm_int(n):
-    return torch.tensor([[int(j <= i) for j in range(n)] for i in range(n)])
-
-
-@wrong("causal_mask", "a mask to be added to the scores")
-def cm_torch(n):
-    return nn.Transformer.generate_square_subsequent_mask(n)
-
-
-@wrong("causal_mask", "mask is (1, 5, 5); expected (n, n) = (5, 5). It has 3 axes instead of 2.")
-def cm_batch(n):
-    return torch.tril(torch.ones(1, n, n)) == 1
-
-
-@wrong("causal_mask", "a list; expected a Tensor")
-def cm_list(n):
-    return [[j <= i for j in range(n)] for i in range(n)]
-
-
-@wrong("causal_mask", "wrong with a single position (n = 1)")
-def cm_squeeze(n):
-    return torch.tril(torch.ones(1, n, n)).bool().squeeze()
+wrong("causal_mask", "mask is inverted", lambda n: torch.triu(torch.ones(n, n), diagonal=1).bool())
+wrong("causal_mask", "mask is torch.int64; expected torch.bool",
+      lambda n: torch.tensor([[int(j <= i) for j in range(n)] for i in range(n)]))
+wrong("causal_mask", "a mask to be added to the scores", lambda n: nn.Transformer.generate_square_subsequent_mask(n))
+wrong("causal_mask", "mask is (1, 5, 5); expected (n, n) = (5, 5). It has 3 axes instead of 2.",
+      lambda n: torch.tril(torch.ones(1, n, n)) == 1)
+wrong("causal_mask", "a list; expected a Tensor", lambda n: [[j <= i for j in range(n)] for i in range(n)])
+wrong("causal_mask", "wrong with a single position (n = 1)", lambda n: torch.tril(torch.ones(1, n, n)).bool().squeeze())
 
 
 @right("causal_mask")
@@ -123,21 +98,11 @@ def cm_compares(n):
     return j <= i
 
 
-@right("causal_mask")
-def cm_from_torch(n):
-    return nn.Transformer.generate_square_subsequent_mask(n) == 0
+right("causal_mask", lambda n: nn.Transformer.generate_square_subsequent_mask(n) == 0)
+right("causal_mask", lambda n: torch.eye(n).cumsum(0).T.flip(0, 1).bool().T.flip(0, 1))
 
 
-@right("causal_mask")
-def cm_counts(n):
-    return torch.eye(n).cumsum(0).T.flip(0, 1).bool().T.flip(0, 1)
-
-
-# --- is_causal -----------------------------------------------------------------------------------------------
-
-@wrong("is_causal", "wrong when the attention has no mask")
-def ic_shape(attention, x):
-    return attention(x).shape == x.shape
+wrong("is_causal", "wrong when the attention has no mask", lambda attention, x: attention(x).shape == x.shape)
 
 
 @wrong("is_causal", "times a weight of 0 it is NaN")
@@ -288,11 +253,8 @@ def test_the_message_says_which_attention_was_judged_wrongly():
     assert "0x" not in verdict.text
 
 
-# --- split_heads ---------------------------------------------------------------------------------------------
-
-@wrong("split_heads", "every n_heads-th number")
-def sh_interleaved(x, n_heads):
-    return torch.stack([x[..., h::n_heads] for h in range(n_heads)], dim=1)
+wrong("split_heads", "every n_heads-th number",
+      lambda x, n_heads: torch.stack([x[..., h::n_heads] for h in range(n_heads)], dim=1))
 
 
 @wrong("split_heads", "Head h gets part h")
@@ -307,29 +269,13 @@ def sh_true_division(x, n_heads):
     return x.view(B, T, n_heads, d_model / n_heads).transpose(1, 2)
 
 
-@wrong("split_heads", "wrong with one head")
-def sh_squeeze(x, n_heads):
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze()
-
-
-@wrong("split_heads", "wrong with one sentence of one word")
-def sh_squeezes_the_batch(x, n_heads):
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze(0)
-
-
-@wrong("split_heads", "gradient is cut")
-def sh_rebuilt(x, n_heads):
-    return torch.tensor(np.stack(np.split(x.detach().numpy(), n_heads, axis=-1), axis=1))
-
-
-@right("split_heads")
-def sh_chunks(x, n_heads):
-    return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
-
-
-@right("split_heads")
-def sh_permute(x, n_heads):
-    return x.view(*x.shape[:2], n_heads, -1).permute(0, 2, 1, 3).contiguous()
+wrong("split_heads", "wrong with one head", lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze())
+wrong("split_heads", "wrong with one sentence of one word",
+      lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2).squeeze(0))
+wrong("split_heads", "gradient is cut",
+      lambda x, n_heads: torch.tensor(np.stack(np.split(x.detach().numpy(), n_heads, axis=-1), axis=1)))
+right("split_heads", lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1), dim=1))
+right("split_heads", lambda x, n_heads: x.view(*x.shape[:2], n_heads, -1).permute(0, 2, 1, 3).contiguous())
 
 
 @right("split_heads")
@@ -410,9 +356,7 @@ def mh_where(x, W_q, W_k, W_v, W_o, n_heads, mask, fill=-torch.inf):
     return side_by_side(weights @ v) @ W_o, weights
 
 
-@wrong("multi_head", "masked_softmax gives it zeros")
-def mh_minus_20(*arguments):
-    return mh_where(*arguments, fill=-20.0)
+wrong("multi_head", "masked_softmax gives it zeros", lambda *arguments: mh_where(*arguments, fill=-20.0))
 
 
 @wrong("multi_head", "wrong when a query may attend to nothing")
@@ -473,9 +417,8 @@ def si_double_rate(n, d_model):
     return table
 
 
-@wrong("sinusoidal", "// would round that exponent down to 0")
-def si_floor(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 // d_model))
+wrong("sinusoidal", "// would round that exponent down to 0",
+      lambda n, d_model: filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 // d_model)))
 
 
 @wrong("sinusoidal", "table is torch.float64; expected torch.float32")
@@ -484,9 +427,8 @@ def si_numpy(n, d_model):
     return torch.from_numpy(np.stack([np.sin(angles), np.cos(angles)], -1).reshape(n, d_model))
 
 
-@wrong("sinusoidal", "two axes are swapped")
-def si_transposed(n, d_model):
-    return filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model)).T
+wrong("sinusoidal", "two axes are swapped",
+      lambda n, d_model: filled_in(n, d_model, lambda t, j: t / 10000 ** (j // 2 * 2 / d_model)).T)
 
 
 @wrong("sinusoidal", "They hold cos of the same angles")
@@ -550,14 +492,8 @@ def ro_in_place(x):
     return x
 
 
-@wrong("rotary", "The sinusoidal table is added")
-def ro_added(x):
-    return x + si_cells(*x.shape)
-
-
-@wrong("rotary", "gradient is cut: no gradient reaches `x`")
-def ro_detached(x):
-    return ro_loop(x.detach())
+wrong("rotary", "The sinusoidal table is added", lambda x: x + si_cells(*x.shape))
+wrong("rotary", "gradient is cut: no gradient reaches `x`", lambda x: ro_loop(x.detach()))
 
 
 @wrong("rotary", "Wrong shape")

@@ -21,10 +21,17 @@ from course_utils.exercises.lesson_05 import LESSON_05
 
 class TestAnswers(Answers):
     lesson = LESSON_05
+    slips = (
+        ("pair_input", "when the second text is empty", ('[*b, "[SEP]"]', '[*b, "[SEP]"] if b else []')),
+        ("pair_input", "when the texts are long", ("first, second", "a, b = a[:128], b[:128]\n    first, second")),
+        ("split_word", "with long pieces", ("range(len(word),", "range(min(len(word), start + 10),")),
+        ("mean_pool", "when numbers of the states are 0", (
+            "mask.sum(dim=1, keepdim=True)", "(states * mask.unsqueeze(-1) != 0).sum(dim=1)")),
+        ("best_span", "when all logits are far below zero", ("-math.inf", "-100.0")),
+        ("scalar_mix", "with one sentence", (".sum(dim=1)", ".sum(dim=1).squeeze()")),
+    )
 SOLUTION = {exercise.name: exercise.solution for exercise in LESSON_05}
 
-
-# --- pair_input ----------------------------------------------------------------------------------------------
 
 @wrong("pair_input", "segments is [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]; expected [0, 0, 0, 0, 0, 0, 1,")
 def pi_zeros(a, b):
@@ -84,8 +91,6 @@ def test_a_tuple_for_a_list_gets_no_arbitrary_reason():
     assert "Why" not in verdict.text
 
 
-# --- split_word ----------------------------------------------------------------------------------------------
-
 @wrong("split_word", "It raised EndlessLoopError: after 20,000 look-ups")
 def sw_endless(word, vocab):
     pieces, start = [], 0
@@ -109,9 +114,7 @@ def sw_endless_over_the_vocabulary(word, vocab):
     return pieces
 
 
-@wrong("split_word", "wrong in capital letters")
-def sw_lower_case(word, vocab):
-    return SOLUTION["split_word"](word.lower(), vocab)
+wrong("split_word", "wrong in capital letters", lambda word, vocab: SOLUTION["split_word"](word.lower(), vocab))
 
 
 @wrong("split_word", "It raised RecursionError")
@@ -358,27 +361,18 @@ def test_right_masking_is_not_rejected_by_chance():
         assert EXERCISES["mask_tokens"].judge(shifted).kind == "right"
 
 
-# --- mean_pool -----------------------------------------------------------------------------------------------
-
 @wrong("mean_pool", "is not finite. Look for 0/0, log 0 or infinity")
 def mp_repaired_too_late(states, mask):
     mean = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
     return mean.nan_to_num()
 
 
-@wrong("mean_pool", "wrong with one text (B = 1).\nWrong shape")
-def mp_squeezed(states, mask):
-    return SOLUTION["mean_pool"](states, mask).squeeze()
-
-
-@wrong("mean_pool", "pooled is a list; expected a Tensor")
-def mp_list(states, mask):
-    return [row[words].mean(0) for row, words in zip(states, mask, strict=True)]
-
-
-@wrong("mean_pool", "no gradient reaches `states`")
-def mp_detached(states, mask):
-    return (states.detach() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+wrong("mean_pool", "wrong with one text (B = 1).\nWrong shape",
+      lambda states, mask: SOLUTION["mean_pool"](states, mask).squeeze())
+wrong("mean_pool", "pooled is a list; expected a Tensor",
+      lambda states, mask: [row[words].mean(0) for row, words in zip(states, mask, strict=True)])
+wrong("mean_pool", "no gradient reaches `states`",
+      lambda states, mask: (states.detach() * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1))
 
 
 @right("mean_pool")
@@ -475,8 +469,6 @@ def sf_loop(prediction, truth):
     return 2 * shared / n if n else 1
 
 
-# --- best_span -----------------------------------------------------------------------------------------------
-
 @wrong("best_span", "The two are put in order afterwards")
 def bs_sorted(start, end, is_passage, max_len):
     inside = is_passage.nonzero().flatten().tolist()
@@ -501,9 +493,8 @@ def bs_five_best(start, end, is_passage, max_len):
     return max(pairs, key=lambda pair: start[pair[0]] + end[pair[1]], default=(0, 0))
 
 
-@wrong("best_span", "first is a Tensor; expected an int. int(...) makes one.")
-def bs_tensors(start, end, is_passage, max_len):
-    return tuple(torch.tensor(SOLUTION["best_span"](start, end, is_passage, max_len)))
+wrong("best_span", "first is a Tensor; expected an int. int(...) makes one.", lambda start, end, is_passage, max_len: (
+    tuple(torch.tensor(SOLUTION["best_span"](start, end, is_passage, max_len)))))
 
 
 @right("best_span")
@@ -538,27 +529,18 @@ def test_a_loop_over_logits_is_judged_without_torchs_warning():
         assert EXERCISES["best_span"].judge(bs_loops).kind == "right"
 
 
-# --- scalar_mix ----------------------------------------------------------------------------------------------
-
 @wrong("scalar_mix", "axis of one number")
 def sm_softmax_over_nothing(states, s, gamma):
     weights = s.view(-1, 1, 1).softmax(-1)
     return gamma * (weights * states).sum(1)
 
 
-@wrong("scalar_mix", "Why: The weights do not line up with the layers")
-def sm_wrong_axis(states, s, gamma):
-    return gamma * (states * torch.softmax(s, dim=0)[:, None]).sum(dim=1)
-
-
-@wrong("scalar_mix", "Why: The weights do not line up with the layers")
-def sm_matrix_product(states, s, gamma):
-    return gamma * (s.softmax(-1) @ states)
-
-
-@wrong("scalar_mix", "no gradient reaches `gamma`")
-def sm_item(states, s, gamma):
-    return gamma.item() * torch.einsum("bltd,l->btd", states, s.softmax(0))
+wrong("scalar_mix", "Why: The weights do not line up with the layers",
+      lambda states, s, gamma: gamma * (states * torch.softmax(s, dim=0)[:, None]).sum(dim=1))
+wrong("scalar_mix", "Why: The weights do not line up with the layers",
+      lambda states, s, gamma: gamma * (s.softmax(-1) @ states))
+wrong("scalar_mix", "no gradient reaches `gamma`",
+      lambda states, s, gamma: gamma.item() * torch.einsum("bltd,l->btd", states, s.softmax(0)))
 
 
 @right("scalar_mix")
@@ -570,9 +552,7 @@ def sm_loop(states, s, gamma):
     return gamma * mixed
 
 
-@right("scalar_mix")
-def sm_tensordot(states, s, gamma):
-    return torch.tensordot(states, gamma * s.softmax(-1), dims=([1], [0]))
+right("scalar_mix", lambda states, s, gamma: torch.tensordot(states, gamma * s.softmax(-1), dims=([1], [0])))
 
 
 @right("scalar_mix")
@@ -580,8 +560,6 @@ def sm_by_hand(states, s, gamma):
     e = (s - s.max()).exp()
     return gamma * (states * (e / e.sum())[None, :, None, None]).sum(dim=1)
 
-
-# --- fine_tuning_step ----------------------------------------------------------------------------------------
 
 @wrong("fine_tuning_step", "Why: cross_entropy takes logits")       # what the shown first loss says
 def fs_the_lessons_three_bugs(classifier, optimizer, texts, labels):
@@ -619,9 +597,8 @@ def fs_only_the_head(classifier, optimizer, texts, labels):
     return loss.item()
 
 
-@wrong("fine_tuning_step", "It raised TypeError")
-def fs_not_unpacked(classifier, optimizer, texts, labels):
-    return F.cross_entropy(classifier(texts), labels).item()
+wrong("fine_tuning_step", "It raised TypeError",
+      lambda classifier, optimizer, texts, labels: F.cross_entropy(classifier(texts), labels).item())
 
 
 @wrong("fine_tuning_step", "After step 1 the weights are wrong")
@@ -657,26 +634,11 @@ def test_a_step_that_is_not_written_is_no_error():
     assert EXERCISES["fine_tuning_step"].judge(fine_tuning_step).kind == "unwritten"
 
 
-# --- lora_linear ---------------------------------------------------------------------------------------------
-
-@wrong("lora_linear", "Why: scale is not used")
-def ll_no_scale(x, W, b, A, B, scale):
-    return x @ W.T + b + x @ (B @ A).T
-
-
-@wrong("lora_linear", "no gradient reaches `A`")
-def ll_detached(x, W, b, A, B, scale):
-    return x @ W.T + b + scale * (x @ A.detach().T @ B.T)
-
-
-@right("lora_linear")
-def ll_one_matrix(x, W, b, A, B, scale):
-    return x @ (W + scale * B @ A).T + b
-
-
-@right("lora_linear")
-def ll_functional(x, W, b, A, B, scale):
-    return F.linear(x, W, b) + F.linear(F.linear(x, A), scale * B)
+wrong("lora_linear", "Why: scale is not used", lambda x, W, b, A, B, scale: x @ W.T + b + x @ (B @ A).T)
+wrong("lora_linear", "no gradient reaches `A`",
+      lambda x, W, b, A, B, scale: x @ W.T + b + scale * (x @ A.detach().T @ B.T))
+right("lora_linear", lambda x, W, b, A, B, scale: x @ (W + scale * B @ A).T + b)
+right("lora_linear", lambda x, W, b, A, B, scale: F.linear(x, W, b) + F.linear(F.linear(x, A), scale * B))
 
 
 # --- the solutions -------------------------------------------------------------------------------------------
@@ -723,30 +685,9 @@ def test_pair_input_is_what_the_courses_tokenizer_makes():
     assert ([tokenizer.vocab[i] for i in ids], theirs) == (pieces, segments)
 
 
-@pytest.mark.parametrize(("exercise", "condition", "edits"), [
-    ("pair_input", "when the second text is empty", ('[*b, "[SEP]"]', '[*b, "[SEP]"] if b else []')),
-    ("pair_input", "when the texts are long", ("first, second", "a, b = a[:128], b[:128]\n    first, second")),
-    ("split_word", "with long pieces", ("range(len(word),", "range(min(len(word), start + 10),")),
-    ("mean_pool", "when numbers of the states are 0", (
-        "mask.sum(dim=1, keepdim=True)", "(states * mask.unsqueeze(-1) != 0).sum(dim=1)")),
-    ("best_span", "when all logits are far below zero", ("-math.inf", "-100.0")),
-    ("scalar_mix", "with one sentence", (".sum(dim=1)", ".sum(dim=1).squeeze()")),
-])
-def test_slips_that_only_a_special_case_shows(exercise, condition, edits):
-    text = EXERCISES[exercise].judge(edited(EXERCISES[exercise].solution, *edits)).text
-    assert text.startswith(f"{exercise}: Right on ordinary inputs, but wrong {condition}")
-
-
-# --- into_fake -----------------------------------------------------------------------------------------------
-
-@wrong("into_fake", "Why: The shared pieces moved, too")
-def if_all(ids, n_pieces, shared):
-    return ids + n_pieces
-
-
-@wrong("into_fake", "Why: The pieces that stay are those in shared")
-def if_first_five(ids, n_pieces, shared):
-    return torch.where(ids < 5, ids, ids + n_pieces)
+wrong("into_fake", "Why: The shared pieces moved, too", lambda ids, n_pieces, shared: ids + n_pieces)
+wrong("into_fake", "Why: The pieces that stay are those in shared",
+      lambda ids, n_pieces, shared: torch.where(ids < 5, ids, ids + n_pieces))
 
 
 @wrong("into_fake", "`ids` was changed")
@@ -755,9 +696,8 @@ def if_in_place(ids, n_pieces, shared):
     return ids
 
 
-@wrong("into_fake", "moved is a list; expected a Tensor")
-def if_list(ids, n_pieces, shared):
-    return SOLUTION["into_fake"](ids, n_pieces, shared).tolist()
+wrong("into_fake", "moved is a list; expected a Tensor",
+      lambda ids, n_pieces, shared: SOLUTION["into_fake"](ids, n_pieces, shared).tolist())
 
 
 @right("into_fake")
@@ -779,31 +719,13 @@ def if_loop(ids, n_pieces, shared):
     return torch.tensor([[i if i in stays else i + n_pieces for i in row] for row in ids.tolist()])
 
 
-# --- nearest_words -------------------------------------------------------------------------------------------
-
-@wrong("nearest_words", "Why: Long vectors win")
-def nw_products(english, fake):
-    return (english @ fake.T).argmax(dim=1)
-
-
-@wrong("nearest_words", "Why: For each *fake* word")
-def nw_other_way(english, fake):
-    return F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=0)
-
-
-@wrong("nearest_words", "Why: This is the nearest by distance")
-def nw_distance(english, fake):
-    return torch.cdist(english, fake).argmin(dim=1)
-
-
-@right("nearest_words")
-def nw_cosine_similarity(english, fake):
-    return F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=1)
-
-
-@right("nearest_words")
-def nw_distance_of_directions(english, fake):
-    return torch.cdist(F.normalize(english), F.normalize(fake)).argmin(dim=1)
+wrong("nearest_words", "Why: Long vectors win", lambda english, fake: (english @ fake.T).argmax(dim=1))
+wrong("nearest_words", "Why: For each *fake* word",
+      lambda english, fake: F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=0))
+wrong("nearest_words", "Why: This is the nearest by distance",
+      lambda english, fake: torch.cdist(english, fake).argmin(dim=1))
+right("nearest_words", lambda english, fake: F.cosine_similarity(english.unsqueeze(1), fake, dim=-1).argmax(dim=1))
+right("nearest_words", lambda english, fake: torch.cdist(F.normalize(english), F.normalize(fake)).argmin(dim=1))
 
 
 @right("nearest_words")

@@ -1,9 +1,16 @@
 """Random inputs that several lessons' exercises need: sizes that differ, so that swapped axes cannot hide."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from ..data.text import BOS, EOS, PAD
+
+
+def maker(make: Callable[..., tuple]) -> Callable[..., Callable[[torch.Generator], tuple]]:
+    """A decorator: ``make(rng, …)`` is called in two steps, first with its options, then with rng for each input."""
+    return lambda *options, **named: lambda rng: make(rng, *options, **named)
 
 
 def sizes(rng: torch.Generator, n: int) -> list[int]:

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from ..data.text import BOS, EOS, PAD
 from ..metrics import bleu
 from .engine import Exercise
-from .inputs import number, randn, sizes, targets
+from .inputs import maker, number, randn, sizes, targets
 
-# --- pad_batch -----------------------------------------------------------------------------------------------
 
 def pad_batch(sentences):
     """B lists of ids, of different lengths, to ids ``(B, T)``, padded at the end with PAD, and lengths ``(B,)``."""
@@ -55,8 +54,6 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
 ), timed=lambda rng: (torch.randint(EOS + 1, 40, (64, 40), generator=rng).tolist(),))
 
 
-# --- most_frequent_pair --------------------------------------------------------------------------------------
-
 def most_frequent_pair(words):
     """Counts ``{tuple of symbols: n}`` to the most frequent pair of neighbours, of equals the alphabetically first."""
     counts = Counter()
@@ -83,13 +80,12 @@ def _words_inputs(rng):
             return (words,)
 
 
-def _words_of(*words, step=1):
-    """A maker of words of a to e, for which other letters stand in the same order; counts n, n + step, …"""
-    def make(rng):
-        letters, n = "".join(sorted(_letters(rng, 5))), number(rng, 3, 9)
-        letters = str.maketrans("abcdeABCDE", letters + letters.upper())
-        return ({tuple(f"{word}·".translate(letters).split()): n + step * i for i, word in enumerate(words)},)
-    return make
+@maker
+def _words_of(rng, *words, step=1):
+    """Words of a to e, for which other letters stand in the same order; counts n, n + step, …"""
+    letters, n = "".join(sorted(_letters(rng, 5))), number(rng, 3, 9)
+    letters = str.maketrans("abcdeABCDE", letters + letters.upper())
+    return ({tuple(f"{word}·".translate(letters).split()): n + step * i for i, word in enumerate(words)},)
 
 
 NEIGHBOURS, COUNT = "pairwise(symbols)", "counts[pair] += n"
@@ -130,8 +126,6 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
 ), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
 
 
-# --- gate_bias -----------------------------------------------------------------------------------------------
-
 def gate_bias(fraction, steps):
     """The bias of a gate that keeps ``fraction`` of the state over ``steps`` steps."""
     gate = fraction ** (1 / steps)                          # kept at every step
@@ -165,8 +159,6 @@ GATE_BIAS = Exercise(gate_bias, {"bias": ""}, {
       for base in ("10", "2")),
 ))
 
-
-# --- gru_step ------------------------------------------------------------------------------------------------
 
 def gru_step(x, h, W_x, W_h, b_x, b_h):
     """Input ``(B, d_in)`` and state ``(B, d)`` to the next state; rows of W and b: reset, update, new."""
@@ -218,8 +210,6 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
                      randn(rng, 384), randn(rng, 384)))
 
 
-# --- shift ---------------------------------------------------------------------------------------------------
-
 def shift(target):
     """``(B, T+1)`` of BOS, words, EOS and PAD to what the decoder reads and what it should say, each ``(B, T)``."""
     return target[:, :-1], target[:, 1:]
@@ -238,7 +228,6 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
         (LABELS, " The inputs are one word behind, and begin with BOS: target[:, :-1]."),
         ("target", " Cut the last column off the inputs, and the first off the labels."))),
     *((why, f"{INPUTS}, {LABELS}", both) for why, both in (
-        ("The two are swapped. The inputs begin with BOS, and the labels end with EOS.", f"{LABELS}, {INPUTS}"),
         *(("The labels are two words ahead. After BOS comes the first word: target[:, 1:].", two)
           for two in ("target[:, :-2], target[:, 2:]", f"{INPUTS}, F.pad(target[:, 2:], (0, 1))")),
         *(("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.", both)
@@ -257,8 +246,6 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
         "target, target.roll(-1, 1)")),
 ))
 
-
-# --- beam_step -----------------------------------------------------------------------------------------------
 
 def beam_step(log_probs, scores, beam):
     """Next words' ``(K, V)`` and the hypotheses' own ``(K,)`` to scores, parents and words, each ``(beam,)``."""
@@ -319,8 +306,6 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
       for score in ("log_probs.flatten()[flat]", f"scores[{PARENTS}]")),
 ))
 
-
-# --- bleu_by_length ------------------------------------------------------------------------------------------
 
 def bleu_by_length(sources, hypotheses, references, buckets):
     """Lists of lists of words, buckets ``[(low, high), …]``, to ``{(low, high): BLEU}``, no empty buckets."""
@@ -386,8 +371,6 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
 ))
 
 
-# --- sampled_loss --------------------------------------------------------------------------------------------
-
 def sampled_loss(hidden, targets, weight, candidates):
     """``(B, d)``, ids ``(B,)``, ``(V, d)``, sorted ids ``(C,)`` to the mean cross-entropy among the candidates."""
     logits = hidden @ weight[candidates].T                                  # (B, C)
@@ -451,8 +434,6 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
       for loss in ("cross_entropy(logits.softmax(1)", "nll_loss(logits.log_softmax(0)")),
 ))
 
-
-# --- probe ---------------------------------------------------------------------------------------------------
 
 def probe(X, Y, X_test):
     """``(N, d + 1)``, one-hot ``(N, n_words)``, ``(M, d + 1)`` to columns ``(M,)``: a linear map, by least squares."""

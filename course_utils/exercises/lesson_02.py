@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from .engine import Exercise
-from .inputs import randn, sizes
+from .inputs import maker, randn, sizes
 
 # --- what the functions share --------------------------------------------------------------------------------
 
@@ -55,8 +55,6 @@ RAW_EXP = ("exp() over- or underflows when scores are far from zero. Subtract th
            "attended first (the result is the same), or use softmax, which does so.")
 
 
-# --- context_vector ------------------------------------------------------------------------------------------
-
 def context_vector(scores, values):
     """One query by hand: scores ``(T_k,)``, values ``(T_k, d_v)`` to the context ``(d_v,)``."""
     return scores.softmax(dim=0) @ values
@@ -94,8 +92,6 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {
     ("The scores have the wrong sign: the best score gets the smallest weight.", "scores.softmax", "(-scores).softmax"),
 ))
 
-
-# --- hard_alignment ------------------------------------------------------------------------------------------
 
 def hard_alignment(weights):
     """Weights ``(T_q, T_k)`` to pairs (row, column): each target word and its largest weight."""
@@ -135,8 +131,6 @@ HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {
 ))
 
 
-# --- masked_softmax ------------------------------------------------------------------------------------------
-
 def masked_softmax(scores, mask):
     """Scores ``(B, T_q, T_k)``, mask broadcastable to it, to weights; a fully masked row becomes zeros."""
     empty = ~mask.any(dim=-1, keepdim=True)
@@ -164,11 +158,10 @@ def _scores_empty_row(rng):
     return scores, _empty_first(mask)
 
 
-def _scores_changed(change):
-    def make(rng):
-        scores, mask = _scores_inputs(rng)
-        return change(scores, mask), mask
-    return make
+@maker
+def _scores_changed(rng, change):
+    scores, mask = _scores_inputs(rng)
+    return change(scores, mask), mask
 
 
 MASKED_SCORES = "scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)"
@@ -208,8 +201,6 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
 ), timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
 
 
-# --- additive_score ------------------------------------------------------------------------------------------
-
 def additive_score(query, keys, v):
     """``v . tanh(q + k)`` of every projected query with every projected key: ``(B, T_q, T_k)``."""
     return torch.tanh(query.unsqueeze(2) + keys.unsqueeze(1)) @ v
@@ -241,8 +232,6 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
     ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v", "* v"),
-    ("Queries and keys have changed places. Queries are the rows: (B, T_q, T_k, d_h).",
-     CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     ("These are weights already. The score function ends before the softmax.",
      f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
     ("Query and key are multiplied, as in a dot product. Here they are added: tanh(q + k).",
@@ -258,8 +247,6 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      "squeeze(-1).", f"{TANH} @ v", f"({TANH} @ v).squeeze()"),
 ), timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
 
-
-# --- scaled_dot_attention ------------------------------------------------------------------------------------
 
 def scaled_dot_attention(query, keys, values, mask):
     """``softmax(q k^T / sqrt(d)) v``: the context ``(B, T_q, d_v)`` and the weights ``(B, T_q, T_k)``."""
@@ -324,8 +311,6 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
 ))
 
 
-# --- alignment_error_rate ------------------------------------------------------------------------------------
-
 def alignment_error_rate(predicted, true):
     """``1 - 2 |A and S| / (|A| + |S|)``; two empty sets agree: 0.0."""
     total = len(predicted) + len(true)
@@ -381,8 +366,6 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     (BOTH_EMPTY, "else 0.0", "else 1.0"),
 ))
 
-
-# --- local_mask ----------------------------------------------------------------------------------------------
 
 def local_mask(centres, n_keys, window):
     """``(T_q, n_keys)``, True where ``|j - centre| <= window`` (Luong et al. 2015, section 3.2)."""

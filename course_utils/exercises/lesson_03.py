@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .. import attention
 from .engine import Exercise
-from .inputs import number, randn, sizes
+from .inputs import maker, number, randn, sizes
 from .lesson_02 import (
     IGNORED,
     INVERTED,
@@ -22,8 +22,6 @@ from .lesson_02 import (
 
 NO_SOFTMAX = "The softmax is missing: the raw scores are used as weights."
 
-
-# --- self_attention ------------------------------------------------------------------------------------------
 
 def self_attention(x, W_q, W_k, W_v):
     """x ``(T, d)``, W_q and W_k ``(d, d_k)``, W_v ``(d, d_v)`` to the output ``(T, d_v)`` and weights ``(T, T)``."""
@@ -73,8 +71,6 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
 ))
 
 
-# --- causal_mask ---------------------------------------------------------------------------------------------
-
 def causal_mask(n):
     """Boolean ``(n, n)``: True where a query (row) may attend to a key (column), up to its own position."""
     return torch.arange(n) <= torch.arange(n).unsqueeze(1)
@@ -103,8 +99,6 @@ CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
      "torch.arange(n).unsqueeze(1).", ".unsqueeze(1)", ""),
 ))
 
-
-# --- is_causal -----------------------------------------------------------------------------------------------
 
 def is_causal(layer, x):
     """Whether changing x[t] changes no output before t, for each t: layer ``(T, d)`` to ``(T, d)``, x ``(T, d)``."""
@@ -198,8 +192,6 @@ IS_CAUSAL = Exercise(is_causal, {"causal": ""}, {
 ))
 
 
-# --- split_heads ---------------------------------------------------------------------------------------------
-
 def split_heads(x, n_heads):
     """x ``(B, T, d_model)`` to ``(B, n_heads, T, d_k)``; head h gets the h-th part of the width."""
     return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)   # (B, n_heads, T, d_k)
@@ -227,16 +219,12 @@ SPLIT_HEADS = Exercise(split_heads, {"heads": "B, n_heads, T, d_k"}, {
     (MIXED, SPLIT, "x.transpose(1, 2).reshape(x.size(0), n_heads, x.size(1), -1)"),
     ("A head gets every n_heads-th number of the width. It gets neighbours: view the width as (n_heads, d_k), in this "
      "order.", SPLIT, "x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)"),
-    ("The number of heads and their width have changed places: view the width as (n_heads, d_k).",
-     "(n_heads, -1)", "(-1, n_heads)"),
     ("Every head gets the same part of the width, the first. Head h gets part h.",
      "transpose(1, 2)", "transpose(1, 2)[:, :1].expand(-1, n_heads, -1, -1)"),
     ("Batch and heads are mixed: the heads' axis has to come out of the width, not out of the batch.",
      SPLIT, "x.reshape(n_heads, x.size(0), x.size(1), -1).transpose(0, 1)"),
 ), timed=lambda rng: (randn(rng, 32, 24, 64), 4))
 
-
-# --- multi_head ----------------------------------------------------------------------------------------------
 
 def multi_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
     """x ``(B, T, d_model)`` to the output, like x, and weights ``(B, n_heads, T, T)``; mask: True = may attend."""
@@ -245,18 +233,17 @@ def multi_head(x, W_q, W_k, W_v, W_o, n_heads, mask):
     return (weights @ v).transpose(1, 2).flatten(-2) @ W_o, weights
 
 
-def _multi_inputs(shape=lambda B, n_heads, T: (B, 1, 1, T), one_head=False, empty=False):
-    """A maker of inputs; each row of the mask has an allowed and a forbidden key; or none, the first row."""
-    def make(rng):
-        x, n_heads = _head_inputs(rng, one_head)
-        B, T, d_model = x.shape
-        matrices = [randn(rng, d_model, d_model) / math.sqrt(d_model) for _ in range(4)]
-        *rows, T = shape(B, n_heads, T)
-        ranks = torch.rand((*rows, T), generator=rng).argsort(-1)
-        mask = ranks < torch.randint(1, T, (*rows, 1), generator=rng)
-        mask[0] &= not empty
-        return x, *matrices, n_heads, mask
-    return make
+@maker
+def _multi_inputs(rng, shape=lambda B, n_heads, T: (B, 1, 1, T), one_head=False, empty=False):
+    """Each row of the mask has an allowed and a forbidden key; or none, the first row."""
+    x, n_heads = _head_inputs(rng, one_head)
+    B, T, d_model = x.shape
+    matrices = [randn(rng, d_model, d_model) / math.sqrt(d_model) for _ in range(4)]
+    *rows, T = shape(B, n_heads, T)
+    ranks = torch.rand((*rows, T), generator=rng).argsort(-1)
+    mask = ranks < torch.randint(1, T, (*rows, 1), generator=rng)
+    mask[0] &= not empty
+    return x, *matrices, n_heads, mask
 
 
 def _far_below_zero(rng):
@@ -309,8 +296,6 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
 ))
 
 
-# --- sinusoidal ----------------------------------------------------------------------------------------------
-
 def sinusoidal(n, d_model):
     """``(n, d_model)``: sin(position / 10000^(2i / d_model)) in column 2i, its cos in column 2i + 1; d_model even."""
     frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)       # (d_model / 2,)
@@ -361,8 +346,6 @@ SINUSOIDAL = Exercise(sinusoidal, {"table": "n, d_model"}, {
       for other in ("angles.sin()", "0 * angles")),
 ))
 
-
-# --- rotary --------------------------------------------------------------------------------------------------
 
 def rotary(x):
     """x ``(T, d)``: at position t, the pair (x[t, 2i], x[t, 2i + 1]) is rotated by t / 10000^(2i / d); d even."""

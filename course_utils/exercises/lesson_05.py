@@ -13,7 +13,7 @@ from .. import bert
 from ..pretraining import LITTLE, Classifier, mask_tokens
 from .counted import Counted
 from .engine import Exercise, attempt, close
-from .inputs import number, randn, sizes
+from .inputs import maker, number, randn, sizes
 from .trained import Trained
 
 
@@ -21,8 +21,6 @@ def _pick(rng: torch.Generator, items, n: int) -> list:
     """`n` different ones, in random order."""
     return [items[i] for i in torch.randperm(len(items), generator=rng)[:n].tolist()]
 
-
-# --- pair_input ----------------------------------------------------------------------------------------------
 
 def pair_input(a, b):
     """The pieces of two texts to [CLS] a [SEP] b [SEP] and their segments (Devlin et al. 2019, section 3)."""
@@ -33,13 +31,12 @@ def pair_input(a, b):
 PIECES = ("a", "soft", "look", "##up", "in", "small", "dictionary", "of", "vector", "##s", "it", "learn", "##ed")
 
 
-def _pair_inputs(change=lambda a, b: (a, b)):
-    """A maker of inputs: two texts of different lengths without a common piece, and then a change."""
-    def make(rng):
-        n, m = sizes(rng, 2)
-        drawn = _pick(rng, PIECES, n + m)
-        return change(drawn[:n], drawn[n:])
-    return make
+@maker
+def _pair_inputs(rng, change=lambda a, b: (a, b)):
+    """Two texts of different lengths without a common piece, and then a change."""
+    n, m = sizes(rng, 2)
+    drawn = _pick(rng, PIECES, n + m)
+    return change(drawn[:n], drawn[n:])
 
 
 SEGMENTS = "[0] * len(first) + [1] * len(second)"
@@ -67,8 +64,6 @@ PAIR_INPUT = Exercise(pair_input, {"pieces": "", "segments": ""}, {
     (LOOKED_UP, SEGMENTS, '[int(i > first.index("[SEP]")) for i in range(len(first + second))]'),
 ))
 
-
-# --- split_word ----------------------------------------------------------------------------------------------
 
 def split_word(word, vocab):
     """A word to the pieces of a vocabulary, the longest first (Wu et al. 2016, section 4.1)."""
@@ -109,17 +104,16 @@ class _Vocab(set):
                                    "cut something off the word, and does it stop when no piece fits?")
 
 
-def _words(change=lambda word, vocab: (word, vocab)):
-    """A maker of inputs: a word of six to nine letters, the first only once, so that nothing inside looks like the
+@maker
+def _words(rng, change=lambda word, vocab: (word, vocab)):
+    """A word of six to nine letters, the first only once, so that nothing inside looks like the
     beginning; its letters and some longer pieces, and some that may stand elsewhere only; and then a change.
     """
-    def make(rng):
-        word = "e" + "".join("abcd"[number(rng, 0, 4)] for _ in range(number(rng, 5, 9)))
-        i = number(rng, 2, 4)
-        inside = {"##" + piece for piece in (*word, word[i:i + 2], word[-2:], word[i - 1:i + 1])}
-        word, vocab = change(word, inside | {word[0], word[:i], word[i:i + 3], word[-3:]})
-        return word, _Vocab(vocab)
-    return make
+    word = "e" + "".join("abcd"[number(rng, 0, 4)] for _ in range(number(rng, 5, 9)))
+    i = number(rng, 2, 4)
+    inside = {"##" + piece for piece in (*word, word[i:i + 2], word[-2:], word[i - 1:i + 1])}
+    word, vocab = change(word, inside | {word[0], word[:i], word[i:i + 3], word[-3:]})
+    return word, _Vocab(vocab)
 
 
 LONGEST = "Take the longest piece that fits: begin with the whole rest, and make it shorter letter by letter."
@@ -174,16 +168,14 @@ def _seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def _masking_inputs(share=0.15):
-    """A maker of inputs: texts of pieces from the lower half of the vocabulary; [CLS] and [SEP] around, padding."""
-    def make(rng):
-        B, T, V = 64, 96, 400
-        ids = torch.randint(5, V // 2, (B, T), generator=rng)
-        ends = torch.randint(T // 2, T, (B, 1), generator=rng)
-        place = torch.arange(T)
-        ids = ids.masked_fill(place == 0, 2).masked_fill(place == ends, 3).masked_fill(place > ends, 0)
-        return ids, ids > 4, 4, V, _seeded(100 + number(rng, 0, 900)), share
-    return make
+def _masking_inputs(rng, share=0.15):
+    """Texts of pieces from the lower half of the vocabulary; [CLS] and [SEP] around, padding."""
+    B, T, V = 64, 96, 400
+    ids = torch.randint(5, V // 2, (B, T), generator=rng)
+    ends = torch.randint(T // 2, T, (B, 1), generator=rng)
+    place = torch.arange(T)
+    ids = ids.masked_fill(place == 0, 2).masked_fill(place == ends, 3).masked_fill(place > ends, 0)
+    return ids, ids > 4, 4, V, _seeded(100 + number(rng, 0, 900)), share
 
 
 def _masking_counts(function, arguments, result) -> dict[tuple[str, float], Tensor]:
@@ -234,8 +226,8 @@ FEWER = ("Targets come from what stands in inputs. All chosen places are asked: 
 LOT = "lot = torch.rand(ids.shape, generator=generator)"
 
 MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
-    "on ordinary inputs": _masking_inputs(),
-    "with another share (0.4)": _masking_inputs(0.4),
+    "on ordinary inputs": _masking_inputs,
+    "with another share (0.4)": lambda rng: _masking_inputs(rng, 0.4),
 }, (
     ("can_mask is not used. Special pieces and padding are not asked: & can_mask.", "share) & can_mask", "share)"),
     ("Every asked place becomes [MASK]. Either two of the three branches are missing, or one random number decides "
@@ -265,21 +257,18 @@ MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
 ), counts=_masking_counts)
 
 
-# --- mean_pool -----------------------------------------------------------------------------------------------
-
 def mean_pool(states, mask):
     """States ``(B, T, d)`` to each text's mean ``(B, d)`` without the padding (Reimers and Gurevych 2019)."""
     total = (states * mask.unsqueeze(-1)).sum(dim=1)                    # (B, d)
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)           # (B, 1)
 
 
-def _pool_inputs(change=lambda states, mask: (states, mask)):
-    """A maker of inputs; every text has two pieces or more, and padding; and then a change."""
-    def make(rng):
-        B, T, d = sizes(rng, 3)
-        mask = torch.arange(T + 6) < torch.randint(2, T + 6, (B, 1), generator=rng)
-        return change(randn(rng, B, T + 6, d) + 1, mask)
-    return make
+@maker
+def _pool_inputs(rng, change=lambda states, mask: (states, mask)):
+    """Every text has two pieces or more, and padding; and then a change."""
+    B, T, d = sizes(rng, 3)
+    mask = torch.arange(T + 6) < torch.randint(2, T + 6, (B, 1), generator=rng)
+    return change(randn(rng, B, T + 6, d) + 1, mask)
 
 
 PADDING_IN_THE_SUM = ("Padding is added up, too: it has states like all others. Make them zero: "
@@ -317,8 +306,6 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
 ))
 
 
-# --- span_f1 -------------------------------------------------------------------------------------------------
-
 def span_f1(prediction, truth):
     """F1 of the words of two answers, from 0 to 1 (Rajpurkar et al. 2016, section 6.1)."""
     def words(text):
@@ -335,15 +322,14 @@ WORDS = ("small", "grey", "cat", "river", "bank", "deep", "learning", "seven", "
          "banana", "another")
 
 
-def _answers(change=lambda rng, words: words):
-    """A maker of inputs: two answers of different lengths that share one word or two; `change` is for each of both."""
-    def make(rng):
-        shared = number(rng, 1, 3)
-        words = _pick(rng, WORDS, shared + 5)
-        p, t = words[:shared + 1], words[:shared] + words[shared + 1:shared + 4]
-        p, t = (" ".join(change(rng, _pick(rng, part, len(part)))) for part in (p, t))
-        return (p, t) if number(rng, 0, 2) else (t, p)
-    return make
+@maker
+def _answers(rng, change=lambda rng, words: words):
+    """Two answers of different lengths that share one word or two; `change` is for each of both."""
+    shared = number(rng, 1, 3)
+    words = _pick(rng, WORDS, shared + 5)
+    p, t = words[:shared + 1], words[:shared] + words[shared + 1:shared + 4]
+    p, t = (" ".join(change(rng, _pick(rng, part, len(part)))) for part in (p, t))
+    return (p, t) if number(rng, 0, 2) else (t, p)
 
 
 def _some(rng, words, changed):
@@ -403,8 +389,6 @@ SPAN_F1 = Exercise(span_f1, {"f1": ""}, {
 ))
 
 
-# --- best_span -----------------------------------------------------------------------------------------------
-
 def best_span(start, end, is_passage, max_len):
     """Logits ``(T,)`` of start and end to the best span's first and last place (Devlin et al. 2019, section 4.2)."""
     place = torch.arange(len(start))
@@ -414,16 +398,15 @@ def best_span(start, end, is_passage, max_len):
     return divmod(scores.argmax().item(), len(start))
 
 
-def _logits(more=lambda k, n: (0.0, 0.0), max_len=None):
-    """A maker of inputs: [CLS], a question, [SEP], a passage of twelve pieces or more, [SEP]; `more` is added to the
+@maker
+def _logits(rng, more=lambda k, n: (0.0, 0.0), max_len=None):
+    """[CLS], a question, [SEP], a passage of twelve pieces or more, [SEP]; `more` is added to the
     logits of start and end at place k of the n in the passage.
     """
-    def make(rng):
-        question, n, longest = number(rng, 2, 6), number(rng, 12, 17), number(rng, 2, 5)
-        k = torch.arange(-question - 2, n + 1)
-        start, end = (2 * randn(rng, len(k)) + add for add in more(k, n))
-        return start, end, (k >= 0) & (k < n), max_len or longest
-    return make
+    question, n, longest = number(rng, 2, 6), number(rng, 12, 17), number(rng, 2, 5)
+    k = torch.arange(-question - 2, n + 1)
+    start, end = (2 * randn(rng, len(k)) + add for add in more(k, n))
+    return start, end, (k >= 0) & (k < n), max_len or longest
 
 
 ONE_PAIR = ("Start and end are chosen each on its own. It is the *pair* that must be allowed and best: add up all "
@@ -466,8 +449,6 @@ BEST_SPAN = Exercise(best_span, {"first": "", "last": ""}, {
     ("What is not allowed gets the score 0, and that is more than a negative sum. Give it -inf.", "-math.inf", "0.0"),
 ))
 
-
-# --- scalar_mix ----------------------------------------------------------------------------------------------
 
 def scalar_mix(states, s, gamma):
     """States ``(B, L+1, T, d)`` to a learned mix of the layers ``(B, T, d)`` (Peters et al. 2018, equation 1)."""
@@ -518,8 +499,6 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
 ))
 
 
-# --- fine_tuning_step ----------------------------------------------------------------------------------------
-
 def fine_tuning_step(classifier, optimizer, texts, labels):
     """One step for a whole network: texts are ids, mask and segments, labels ``(B,)``; the loss as a float."""
     optimizer.zero_grad()
@@ -530,22 +509,20 @@ def fine_tuning_step(classifier, optimizer, texts, labels):
     return loss.item()
 
 
-def _three_batches(n=4):
-    """A maker of inputs: a small classifier with a deviation of 0.3, so that a step shows, and three batches."""
-    def make(rng):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(number(rng, 0, 1000))
-            small = Classifier(bert.Bert(30, replace(LITTLE, d_model=8, n_heads=2, d_ff=16, max_len=12)))
-            for weight in small.parameters():
-                torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
-        batches = []
-        for _ in range(3):
-            length = torch.randint(3, 9, (n, 1), generator=rng)
-            mask = torch.arange(int(length.max())) < length
-            ids = torch.randint(5, 30, mask.shape, generator=rng) * mask
-            batches.append(((ids, mask, torch.zeros_like(ids)), torch.arange(n) % 2))
-        return small, batches
-    return make
+def _three_batches(rng, n=4):
+    """A small classifier with a deviation of 0.3, so that a step shows, and three batches."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(number(rng, 0, 1000))
+        small = Classifier(bert.Bert(30, replace(LITTLE, d_model=8, n_heads=2, d_ff=16, max_len=12)))
+        for weight in small.parameters():
+            torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
+    batches = []
+    for _ in range(3):
+        length = torch.randint(3, 9, (n, 1), generator=rng)
+        mask = torch.arange(int(length.max())) < length
+        ids = torch.randint(5, 30, mask.shape, generator=rng) * mask
+        batches.append(((ids, mask, torch.zeros_like(ids)), torch.arange(n) % 2))
+    return small, batches
 
 
 FORWARD, PROBABILITIES = "logits = classifier(*texts)", ("cross_entropy(logits", "cross_entropy(logits.softmax(dim=-1)")
@@ -562,8 +539,8 @@ NOTHING_MOVES = ("Nothing can move. In this order: zero_grad, forward, loss.back
                  "optimizer.step() (uses them).")
 
 FINE_TUNING_STEP = Trained(fine_tuning_step, {"loss": ""}, {
-    "on ordinary inputs": _three_batches(),
-    "with one text": _three_batches(1),
+    "on ordinary inputs": _three_batches,
+    "with one text": lambda rng: _three_batches(rng, 1),
 }, (
     *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT, FROZEN, (*FROZEN, *KEPT))),     # shows in the first loss
     *((NO_GRAD, *FROZEN, *edits) for edits in ((), KEPT)),
@@ -579,29 +556,26 @@ FINE_TUNING_STEP = Trained(fine_tuning_step, {"loss": ""}, {
 ))
 
 
-# --- lora_linear ---------------------------------------------------------------------------------------------
-
 def lora_linear(x, W, b, A, B, scale):
     """A linear layer and a correction of low rank; x ``(B, T, d_in)`` -> ``(B, T, d_out)`` (Hu et al. 2021, eq. 3)."""
     return x @ W.T + b + scale * (x @ A.T @ B.T)            # through r numbers, not d_out * d_in
 
 
-def _low_rank(square=False, scale=None, zero=False):
-    """A maker of inputs; `square`: d_in, d_out and r are one number, so that swapped matrices line up."""
-    def make(rng):
-        n, T, d_in, r = sizes(rng, 4)
-        d_out, r = (d_in, d_in) if square else (d_in + 3, r)
-        B = randn(rng, d_out, r) * (not zero)
-        factor = 0.5 + torch.rand((), generator=rng).item() if scale is None else scale
-        return randn(rng, n, T, d_in), randn(rng, d_out, d_in), randn(rng, d_out), randn(rng, r, d_in), B, factor
-    return make
+def _low_rank(rng, square=False, scale=None, zero=False):
+    """`square`: d_in, d_out and r are one number, so that swapped matrices line up."""
+    n, T, d_in, r = sizes(rng, 4)
+    d_out, r = (d_in, d_in) if square else (d_in + 3, r)
+    B = randn(rng, d_out, r) * (not zero)
+    factor = 0.5 + torch.rand((), generator=rng).item() if scale is None else scale
+    return randn(rng, n, T, d_in), randn(rng, d_out, d_in), randn(rng, d_out), randn(rng, r, d_in), B, factor
 
 
 CORRECTION = "scale * (x @ A.T @ B.T)"
 LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
-    "on ordinary inputs": _low_rank(),
-    "when d_in, d_out and r are the same number, so that swapped matrices line up": _low_rank(square=True),
-    "when B is zero, as at the start": _low_rank(zero=True),
+    "on ordinary inputs": _low_rank,
+    "when d_in, d_out and r are the same number, so that swapped matrices line up": lambda rng: _low_rank(
+        rng, square=True),
+    "when B is zero, as at the start": lambda rng: _low_rank(rng, zero=True),
 }, (
     ("The correction is missing: scale times x through A, then through B.", f" + {CORRECTION}", ""),
     ("scale is not used. It scales the correction, not the layer.", "scale * ", ""),
@@ -614,22 +588,18 @@ LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
 ))
 
 
-# --- into_fake -----------------------------------------------------------------------------------------------
-
 def into_fake(ids, n_pieces, shared):
     """English ids ``(B, T)`` to those of fake English, which shares a few pieces only (K et al. 2020)."""
     return torch.where(torch.isin(ids, shared), ids, ids + n_pieces)
 
 
-def _two_vocabularies(pick=lambda rng, n: torch.randperm(n, generator=rng)[:number(rng, 2, 5)]):
-    """A maker of inputs: ids in which one shared piece at least occurs, if there is one; `pick` chooses the shared."""
-    def make(rng):
-        B, T = sizes(rng, 2)
-        n = number(rng, 12, 21)
-        ids, shared = torch.randint(n, (B, T + 3), generator=rng), pick(rng, n)
-        ids[0, :len(shared)] = shared
-        return ids, n, shared
-    return make
+def _two_vocabularies(rng, pick=lambda rng, n: torch.randperm(n, generator=rng)[:number(rng, 2, 5)]):
+    """Ids in which one shared piece at least occurs, if there is one; `pick` chooses the shared."""
+    B, T = sizes(rng, 2)
+    n = number(rng, 12, 21)
+    ids, shared = torch.randint(n, (B, T + 3), generator=rng), pick(rng, n)
+    ids[0, :len(shared)] = shared
+    return ids, n, shared
 
 
 SPECIAL_ONLY = ("The pieces that stay are those in shared, whichever they are, not the first ids of the vocabulary: "
@@ -637,10 +607,10 @@ SPECIAL_ONLY = ("The pieces that stay are those in shared, whichever they are, n
 SHIFT = "ids + n_pieces"
 
 INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
-    "on ordinary inputs": _two_vocabularies(),
-    "when the first five pieces are shared": _two_vocabularies(lambda rng, n: torch.arange(5)),
-    "when only [PAD] is shared": _two_vocabularies(lambda rng, n: torch.zeros(1, dtype=torch.long)),
-    "when nothing is shared": _two_vocabularies(lambda rng, n: torch.zeros(0, dtype=torch.long)),
+    "on ordinary inputs": _two_vocabularies,
+    "when the first five pieces are shared": lambda rng: _two_vocabularies(rng, lambda rng, n: torch.arange(5)),
+    "when only [PAD] is shared": lambda rng: _two_vocabularies(rng, lambda rng, n: torch.zeros(1, dtype=torch.long)),
+    "when nothing is shared": lambda rng: _two_vocabularies(rng, lambda rng, n: torch.zeros(0, dtype=torch.long)),
 }, (
     ("The shared pieces moved, too. They are the same in both languages and keep their ids.",
      f"torch.where(torch.isin(ids, shared), ids, {SHIFT})", SHIFT),
@@ -659,22 +629,18 @@ INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
 ))
 
 
-# --- nearest_words -------------------------------------------------------------------------------------------
-
 def nearest_words(english, fake):
     """The nearest row of fake ``(m, d)`` for each of english ``(n, d)``, by cosine; ``(n,)`` row numbers."""
     english, fake = F.normalize(english, dim=1), F.normalize(fake, dim=1)
     return (english @ fake.T).argmax(dim=1)
 
 
-def _words_to_match(same=False):
-    """A maker of inputs whose rows differ in length; `same`: as many words in one language as in the other."""
-    def make(rng):
-        n, m, d = sizes(rng, 3)
-        m = n if same else m
-        lengths = torch.rand(m, 1, generator=rng) * 9 + 0.2
-        return randn(rng, n, d), lengths * randn(rng, m, d)
-    return make
+def _words_to_match(rng, same=False):
+    """Rows that differ in length; `same`: as many words in one language as in the other."""
+    n, m, d = sizes(rng, 3)
+    m = n if same else m
+    lengths = torch.rand(m, 1, generator=rng) * 9 + 0.2
+    return randn(rng, n, d), lengths * randn(rng, m, d)
 
 
 NORMED = "english, fake = F.normalize(english, dim=1), F.normalize(fake, dim=1)"
@@ -682,8 +648,8 @@ LONG_ROWS = ("Long vectors win: a product grows with the length. The cosine divi
              "first.")
 
 NEAREST_WORDS = Exercise(nearest_words, {"nearest": "n"}, {
-    "on ordinary inputs": _words_to_match(),
-    "when both languages have the same number of words": _words_to_match(same=True),
+    "on ordinary inputs": _words_to_match,
+    "when both languages have the same number of words": lambda rng: _words_to_match(rng, same=True),
 }, (
     (LONG_ROWS, NORMED, "pass"),
     (LONG_ROWS, NORMED, "english = F.normalize(english, dim=1)"),

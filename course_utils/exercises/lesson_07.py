@@ -3,10 +3,9 @@
 import torch
 import torch.nn.functional as F
 
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import randn, sizes
 
-# --- rms_norm ------------------------------------------------------------------------------------------------
 
 def rms_norm(x, gain, eps):
     """Every token's d numbers, x ``(B, T, d)``, divided by the root of their mean square (Zhang and Sennrich 2019)."""
@@ -14,18 +13,16 @@ def rms_norm(x, gain, eps):
     return gain * x / (mean_square + eps).sqrt()
 
 
-def _norm_inputs(scale=3.0, shift=1.0, eps=1e-5):
-    def make(rng):
-        B, T, d = sizes(rng, 3)
-        return scale * randn(rng, B, T, d + 6) + shift, 1 + randn(rng, d + 6), eps
-    return make
+def _norm_inputs(rng, scale=3.0, shift=1.0, eps=1e-5):
+    B, T, d = sizes(rng, 3)
+    return scale * randn(rng, B, T, d + 6) + shift, 1 + randn(rng, d + 6), eps
 
 
 OWN = "Take the mean over the last axis, dim=-1: each token is normed with its own d numbers."
 
 RMS_NORM = Exercise(rms_norm, {"normed": "B, T, d"}, {
-    "on ordinary inputs": _norm_inputs(),
-    "when the numbers are small (around 0.01), so that eps counts": _norm_inputs(0.01, 0.0, 1e-3),
+    "on ordinary inputs": _norm_inputs,
+    "when the numbers are small (around 0.01), so that eps counts": lambda rng: _norm_inputs(rng, 0.01, 0.0, 1e-3),
 }, (
     ("The mean is subtracted. That is LayerNorm of lesson 04; RMSNorm does without.", "* x /",
      "* (x - x.mean(dim=-1, keepdim=True)) /"),
@@ -46,24 +43,20 @@ RMS_NORM = Exercise(rms_norm, {"normed": "B, T, d"}, {
 ), timed=lambda rng: (randn(rng, 8, 64, 256), randn(rng, 256), 1e-5))
 
 
-# --- swiglu --------------------------------------------------------------------------------------------------
-
 def swiglu(x, W_gate, W_up, W_down):
     """``W_down (silu(W_gate x) * W_up x)`` of x ``(B, T, d)``; W as ``nn.Linear`` has them (Shazeer 2020, eq. 6)."""
     gate = F.silu(x @ W_gate.T)                                         # (B, T, d_ff)
     return (gate * (x @ W_up.T)) @ W_down.T                             # (B, T, d)
 
 
-def _gate_inputs(scale=1.0):
-    def make(rng):
-        B, T, d, d_ff = sizes(rng, 4)
-        return scale * randn(rng, B, T, d), randn(rng, d_ff, d), randn(rng, d_ff, d), randn(rng, d, d_ff)
-    return make
+def _gate_inputs(rng, scale=1.0):
+    B, T, d, d_ff = sizes(rng, 4)
+    return scale * randn(rng, B, T, d), randn(rng, d_ff, d), randn(rng, d_ff, d), randn(rng, d, d_ff)
 
 
 SWIGLU = Exercise(swiglu, {"output": "B, T, d"}, {
-    "on ordinary inputs": _gate_inputs(),
-    "when the numbers are large (around 100)": _gate_inputs(100.0),
+    "on ordinary inputs": _gate_inputs,
+    "when the numbers are large (around 100)": lambda rng: _gate_inputs(rng, 100.0),
 }, (
     ("silu stands on the wrong branch. It makes the gate: silu(W_gate x), and W_up x stays as it is.",
      "F.silu(x @ W_gate.T)", "x @ W_gate.T", "(x @ W_up.T)", "F.silu(x @ W_up.T)"),
@@ -82,13 +75,8 @@ SWIGLU = Exercise(swiglu, {"output": "B, T, d"}, {
 ), timed=lambda rng: (randn(rng, 4, 64, 128), randn(rng, 384, 128), randn(rng, 384, 128), randn(rng, 128, 384)))
 
 
-# --- induction_scores ----------------------------------------------------------------------------------------
-
 def induction_scores(weights, T):
-    """Weights ``(B, n_layers, n_heads, 2T, 2T)`` of T tokens said twice to ``(n_layers, n_heads)``.
-
-    The mean weight from a token's second time to the token after its first time.
-    """
+    """Weights ``(B, n_layers, n_heads, 2T, 2T)`` to the mean ``(n_layers, n_heads)`` from T + i to i + 1."""
     again = torch.arange(T, 2 * T - 1)             # without the last: its next is T
     looked = weights[..., again, again - T + 1]    # (B, n_layers, n_heads, T - 1)
     return looked.mean(dim=(0, -1))
@@ -115,22 +103,18 @@ INDUCTION_SCORES = Exercise(torch.no_grad()(induction_scores), {  # a measuremen
      "again - T + 1", "again + 1"),
     ("Every pair of the two halves is averaged. Take one key per query: index with two lists of the same length.",
      "[..., again, again - T + 1]", "[..., again, :][..., again - T + 1]", "(0, -1)", "(0, -2, -1)"),
-    ("The mean runs over the heads as well. Keep layers and heads: mean over batch and positions, dim=(0, -1).",
-     "dim=(0, -1)", "dim=(0, 2, -1), keepdim=True"),
     ("The last token is in it. Its next, position T, lies in the repetition: ask for i = 0 … T - 2 only.",
      "torch.arange(T, 2 * T - 1)", "torch.arange(T, 2 * T)"),
     ("The whole diagonal is averaged. Leave out its first and its last place: ask for i = 0 … T - 2 only.",
      "torch.arange(T, 2 * T - 1)", "torch.arange(T - 1, 2 * T)"),
-    ("The weights are added up, not averaged.", ".mean(", ".sum("),
-    ("The weights are added up, not averaged.", "looked.mean(dim=(0, -1))", "looked.sum(dim=-1).mean(dim=0)"),
+    *each("The weights are added up, not averaged.", (".mean(", ".sum("),
+          ("mean(dim=(0, -1))", "sum(dim=-1).mean(dim=0)")),
     ("The sum is divided by T. Only T - 1 tokens have a next one: take the mean.", "looked.mean(dim=(0, -1))",
      "looked.sum(dim=-1).mean(dim=0) / T"),
     ("The largest weight is taken. One lucky position is no habit: take the mean.",
      "mean(dim=(0, -1))", "amax(dim=(0, -1))"),
 ))
 
-
-# --- silenced ------------------------------------------------------------------------------------------------
 
 def silenced(W_o, heads, d_k):
     """W_o ``(d_model, n_heads * d_k)`` to a copy in which these heads write nothing: their columns are zero."""
@@ -140,19 +124,17 @@ def silenced(W_o, heads, d_k):
     return W_o
 
 
-def _output_inputs(*heads):
-    def make(rng):
-        n_heads, d_k, more = sizes(rng, 3)
-        n_heads = max(n_heads, 4)
-        off = list(heads) or (torch.randperm(n_heads - 1, generator=rng)[:2] + 1).tolist()
-        return randn(rng, n_heads * d_k + more, n_heads * d_k), off, d_k
-    return make
+def _output_inputs(rng, *heads):
+    n_heads, d_k, more = sizes(rng, 3)
+    n_heads = max(n_heads, 4)
+    off = list(heads) or (torch.randperm(n_heads - 1, generator=rng)[:2] + 1).tolist()
+    return randn(rng, n_heads * d_k + more, n_heads * d_k), off, d_k
 
 
 SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}, {
-    "on ordinary inputs": _output_inputs(),
-    "with head 0": _output_inputs(0),
-    "with a single head": _output_inputs(2),
+    "on ordinary inputs": _output_inputs,
+    "with head 0": lambda rng: _output_inputs(rng, 0),
+    "with a single head": lambda rng: _output_inputs(rng, 2),
 }, (
     ("Nothing is zero: every head still writes.", "= 0.0", "= W_o[:, head * d_k:(head + 1) * d_k]"),
     ("Everything is zero. Only the columns of these heads are to be zero.", "W_o.clone()", "torch.zeros_like(W_o)"),
@@ -177,8 +159,6 @@ SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}
      "W_o = W_o.clone()", "start, W_o = W_o, W_o.clone()"),
 ))
 
-
-# --- one_step ------------------------------------------------------------------------------------------------
 
 def one_step(x, y, asked, rate):
     """Examples x ``(B, n, d)``, y ``(B, n)`` and a question ``(B, d)`` to the prediction after one step from w = 0."""
@@ -213,8 +193,6 @@ ONE_STEP = Exercise(one_step, {"prediction": "B"}, {
 ))
 
 
-# --- corrupt -------------------------------------------------------------------------------------------------
-
 def corrupt(words, spans, sentinels):
     """Words without their spans ``(start, length)``, a sentinel for each; and the spans, each after its sentinel."""
     source, target, end = [], [], 0
@@ -226,29 +204,25 @@ def corrupt(words, spans, sentinels):
 
 
 SENTINELS = ["<X>", "<Y>", "<Z>"]
-
-
 WORDS = ("the", "old", "queen", "of", "a", "city", "was", "seen", "in", "her", "garden", "by", "two", "young", "girls")
 
 
-def _spans_inputs(*spans):
-    def make(rng):
-        return [WORDS[i] for i in torch.randperm(len(WORDS), generator=rng).tolist()], list(spans), SENTINELS
-    return make
+def _spans_inputs(rng, *spans):
+    return [WORDS[i] for i in torch.randperm(len(WORDS), generator=rng).tolist()], list(spans), SENTINELS
 
 
 def _random_spans(rng):
-    first, gap, second = (torch.randint(1, 4, (3,), generator=rng)).tolist()
-    return _spans_inputs((first, second), (first + second + gap, first))(rng)
+    first, gap, second = torch.randint(1, 4, (3,), generator=rng).tolist()
+    return _spans_inputs(rng, (first, second), (first + second + gap, first))
 
 
 CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
     "on ordinary inputs": _random_spans,
-    "with a single span": _spans_inputs((3, 2)),
-    "when a span begins the sentence": _spans_inputs((0, 1), (5, 2)),
-    "when a span ends the sentence": _spans_inputs((2, 1), (13, 2)),
+    "with a single span": lambda rng: _spans_inputs(rng, (3, 2)),
+    "when a span begins the sentence": lambda rng: _spans_inputs(rng, (0, 1), (5, 2)),
+    "when a span ends the sentence": lambda rng: _spans_inputs(rng, (2, 1), (13, 2)),
     "when words repeat": lambda rng: (["the", "old", "queen"] * 5, [(6, 2), (10, 1)], SENTINELS),
-    "without a span": _spans_inputs(),
+    "without a span": _spans_inputs,
 }, (
     ("The words of a span are still in the source. A sentinel stands in their place.",
      "sentinels[i]]\n        target", "sentinels[i], *words[start:start + length]]\n        target"),
@@ -278,8 +252,6 @@ CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
 ))
 
 
-# --- factorised ----------------------------------------------------------------------------------------------
-
 def factorised(ids, table, up):
     """Ids ``(B, T)``, table ``(V, e)``, up ``(e, d)`` to vectors ``(B, T, d)`` (Lan et al. 2020, section 3.1)."""
     return table[ids] @ up
@@ -303,13 +275,8 @@ FACTORISED = Exercise(factorised, {"x": "B, T, d"}, {
    why_slow="The whole table, or a one-hot matrix, is multiplied. Look up the narrow vectors first.")
 
 
-# --- analogy -------------------------------------------------------------------------------------------------
-
 def analogy(table, asked, exclude):
-    """Rows ``(V, d)`` of length 1, ids a, b, c ``(n, 3)`` to ids ``(n,)``: nearest to b - a + c, by cosine.
-
-    With ``exclude`` each question's own three words are no answers (Mikolov et al. 2013, section 4).
-    """
+    """Rows ``(V, d)``, ids a, b, c ``(n, 3)`` to ids ``(n,)``: nearest to b - a + c (Mikolov et al. 2013, sec. 4)."""
     a, b, c = table[asked].unbind(dim=1)                                # (n, d) each
     scores = (b - a + c) @ table.T                                      # (n, V)
     if exclude:
@@ -317,18 +284,16 @@ def analogy(table, asked, exclude):
     return scores.argmax(dim=1)
 
 
-def _questions(exclude=True, n=None):
-    def make(rng):
-        many, d = sizes(rng, 2)
-        table = F.normalize(randn(rng, 40, d + 9), dim=-1)
-        asked = torch.stack([torch.randperm(40, generator=rng)[:3] for _ in range(n or many + 3)])
-        return table, asked, exclude                                       # 40, 11 to 16, 5 to 10 and 3: all differ
-    return make
+def _questions(rng, exclude=True, n=None):
+    many, d = sizes(rng, 2)
+    table = F.normalize(randn(rng, 40, d + 9), dim=-1)
+    asked = torch.stack([torch.randperm(40, generator=rng)[:3] for _ in range(n or many + 3)])
+    return table, asked, exclude                                       # 40, 11 to 16, 5 to 10 and 3: all differ
 
 
 def _far_off(rng):
     """One question; every other row points away from where its answer should lie."""
-    table, asked, exclude = _questions(n=1)(rng)
+    table, asked, exclude = _questions(rng, n=1)
     a, b, c = own = table[asked[0]]
     table = F.normalize(table - 2 * (b - a + c), dim=-1)
     table[asked[0]] = own
@@ -336,8 +301,8 @@ def _far_off(rng):
 
 
 ANALOGY = Exercise(analogy, {"answers": "n"}, {
-    "on ordinary inputs": _questions(),
-    "when the inputs may be answers (exclude=False)": _questions(exclude=False),
+    "on ordinary inputs": _questions,
+    "when the inputs may be answers (exclude=False)": lambda rng: _questions(rng, exclude=False),
     "with a single question (n = 1), far from every answer": _far_off,
 }, (
     ("The difference has the wrong sign: the step from a to b is b - a.", "b - a + c", "a - b + c"),
@@ -354,36 +319,28 @@ ANALOGY = Exercise(analogy, {"answers": "n"}, {
     ("An excluded word has the score 0, which is the largest where all cosines are negative. Give it -inf.",
      'float("-inf")', "0.0"),
     ("This is the farthest word: take the largest cosine.", ".argmax(", ".argmin("),
-    ("The largest is taken over the questions. Take it over the words, dim=1.", "argmax(dim=1)", "argmax(dim=0)"),
 ), timed=lambda rng: (F.normalize(randn(rng, 5000, 64), dim=-1), torch.randint(5000, (200, 3), generator=rng), True))
 
 
-# --- bilm_loss -----------------------------------------------------------------------------------------------
-
 def bilm_loss(ahead, back, ids):
-    """Logits ``(B, T, V)`` of both readers at each word, ids ``(B, T)`` to the mean loss (Peters et al. 2018, 3.1).
-
-    At t one reader has read words 0 to t, the other T - 1 to t.
-    """
+    """Logits ``(B, T, V)`` of both readers at each word, ids ``(B, T)`` to the mean loss (Peters et al. 2018, 3.1)."""
     following = F.cross_entropy(ahead[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
     previous = F.cross_entropy(back[:, 1:].flatten(0, 1), ids[:, :-1].flatten())
     return (following + previous) / 2
 
 
-def _logits(B=None):
-    def make(rng):
-        b, T, V = sizes(rng, 3)
-        shape = B or b, T, V + 6
-        return randn(rng, *shape), randn(rng, *shape), torch.randint(V + 6, shape[:2], generator=rng)
-    return make
+def _logits(rng, B=None):
+    b, T, V = sizes(rng, 3)
+    shape = B or b, T, V + 6
+    return randn(rng, *shape), randn(rng, *shape), torch.randint(V + 6, shape[:2], generator=rng)
 
 
 AHEAD = "ahead[:, t] has read the words 0 to t. It guesses word t + 1: ahead[:, :-1] with ids[:, 1:]."
 BACK = "back[:, t] has read the words T - 1 to t. It guesses word t - 1: back[:, 1:] with ids[:, :-1]."
 
 BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
-    "on ordinary inputs": _logits(),
-    "with one sentence (B = 1)": _logits(1),
+    "on ordinary inputs": _logits,
+    "with one sentence (B = 1)": lambda rng: _logits(rng, 1),
 }, (
     ("Both readers guess the word that they have just read. That is copying; guess the neighbour.",
      "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead.flatten(0, 1), ids",
@@ -408,26 +365,22 @@ BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
 ), timed=lambda rng: (randn(rng, 64, 10, 370), randn(rng, 64, 10, 370), torch.randint(370, (64, 10), generator=rng)))
 
 
-# --- accumulated ---------------------------------------------------------------------------------------------
-
 def accumulated(gradients, counts):
     """Gradients ``(k, n)`` of the mean losses of k parts, counts ``(k,)`` of their examples to that of all ``(n,)``."""
     return (gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()
 
 
-def _parts_inputs(k=None, count=None):
-    def make(rng):
-        parts, n = sizes(rng, 2)
-        parts = k or parts
-        counts = torch.full((parts,), count) if count else torch.randint(1, 9, (parts,), generator=rng)
-        return randn(rng, parts, n + 7), counts
-    return make
+def _parts_inputs(rng, k=None, count=None):
+    parts, n = sizes(rng, 2)
+    parts = k or parts
+    counts = torch.full((parts,), count) if count else torch.randint(1, 9, (parts,), generator=rng)
+    return randn(rng, parts, n + 7), counts
 
 
 ACCUMULATED = Exercise(accumulated, {"gradient": "n"}, {
-    "on ordinary inputs": _parts_inputs(),
-    "when all parts are as large": _parts_inputs(count=4),
-    "with a single part": _parts_inputs(1),
+    "on ordinary inputs": _parts_inputs,
+    "when all parts are as large": lambda rng: _parts_inputs(rng, count=4),
+    "with a single part": lambda rng: _parts_inputs(rng, 1),
 }, (
     ("This is the plain mean: a small part counts as much as a large one. Each counts with its examples.",
      "(gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()", "gradients.mean(dim=0)"),
@@ -438,7 +391,6 @@ ACCUMULATED = Exercise(accumulated, {"gradient": "n"}, {
     ("Small parts count more than large ones: multiply by the counts, do not divide by them.",
      "(gradients * counts.unsqueeze(1)).sum(dim=0) / counts.sum()",
      "(gradients / counts.unsqueeze(1)).sum(dim=0) / (1 / counts).sum()"),
-    ("The sum runs over the n numbers. It runs over the parts, dim=0.", "sum(dim=0)", "sum(dim=1)"),
 ))
 
 

@@ -5,7 +5,6 @@ import torch
 from .engine import Exercise, each
 from .inputs import randn, sizes
 
-# --- regions -------------------------------------------------------------------------------------------------
 
 def regions(features):
     """A CNN's features ``(B, C, H, W)`` as a sentence of regions ``(B, H * W, C)``, row after row (Xu et al. 2015)."""
@@ -24,18 +23,13 @@ REGIONS = Exercise(regions, {"keys": "B, n_regions, C"}, {
     ("The shape is right, but the numbers are mixed up: a reshape alone cuts across the channels. Move the channels to "
      "the end first, or flatten and then transpose.", "transpose(1, 2)",
      "reshape(len(features), -1, features.size(1))"),
-    ("The channels are still in the middle: each region needs its own C numbers, (B, H * W, C).",
-     ".transpose(1, 2)", ""),
     ("The regions go column after column. Row after row: H is the slower of the two.", "features.flatten(2)",
      "features.transpose(2, 3).flatten(2)"),
-    ("Batch and channels are swapped.", "transpose(1, 2)", "permute(1, 2, 0)"),
     ("The regions' order is reversed.", "transpose(1, 2)", "transpose(1, 2).flip(1)"),
     ("The mean over the picture is taken: then there is one vector, and nothing to choose from.",
      "transpose(1, 2)", "mean(-1)"),
 ))
 
-
-# --- patches -------------------------------------------------------------------------------------------------
 
 def patches(images, size):
     """Images ``(B, H, W)`` as sentences of squares ``(B, n, size²)``, row after row (Dosovitskiy et al. 2021)."""
@@ -59,8 +53,6 @@ PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
     ("Rows and columns are swapped: the patches go column after column.", "transpose(2, 3)", "permute(0, 3, 1, 2, 4)"),
     ("Within a patch x and y are swapped: its pixels go row after row, too.", "transpose(2, 3)",
      "permute(0, 1, 3, 4, 2)"),
-    ("Patches and pixels are swapped: n patches of size² pixels each.", "transpose(2, 3).reshape(B, -1, size * size)",
-     "transpose(2, 3).reshape(B, -1, size * size).transpose(1, 2)"),
     ("H and W are swapped in the first reshape.", "H // size, size, W // size, size",
      "W // size, size, H // size, size"),
     *each("size is taken for the number of patches in a row. It is the side of a patch, in pixels.",
@@ -69,8 +61,6 @@ PATCHES = Exercise(patches, {"patches": "B, n, size * size"}, {
           ("H // size, size, W // size, size", "size, H // size, size, W // size")),
 ))
 
-
-# --- rollout -------------------------------------------------------------------------------------------------
 
 def rollout(weights):
     """Weights ``(n_layers, n_heads, T, T)`` to ``(T, T)``: through all layers, residuals counted as half (Abnar and
@@ -108,8 +98,6 @@ ROLLOUT = Exercise(torch.no_grad()(rollout), {"seen": "T, T"}, {
     ("The weights are transposed: rows ask, columns are looked at.", "0.5 * layer +", "0.5 * layer.T +"),
 ))
 
-
-# --- adversary -----------------------------------------------------------------------------------------------
 
 def adversary(weights, moved, answer, new_answer, allowed):
     """Weights ``(B, T)``, answers ``(B, C)`` to a loss ``(B,)``: move the attention, keep the answer (after Jain and
@@ -155,8 +143,6 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
 ))
 
 
-# --- move_gaze -----------------------------------------------------------------------------------------------
-
 def move_gaze(weights, source, target):
     """Weights ``(B, T)``, boolean source and target ``(B, T)``: what lay on the source lies evenly on the target."""
     taken = (weights * source).sum(dim=-1, keepdim=True)    # (B, 1)
@@ -164,22 +150,20 @@ def move_gaze(weights, source, target):
     return weights * ~source + taken * even
 
 
-def _gaze(shared="none"):
+def _gaze(rng, shared="none"):
     """Masks that differ from row to row, in place and in number; source and target share a region, all, or none."""
-    def make(rng):
-        B, n = sizes(rng, 2)
-        rank = torch.rand(B, 5 * n, generator=rng).argsort(dim=1).argsort(dim=1)
-        row = torch.arange(B).unsqueeze(1)
-        first, last = 2 + row % 3, 5 + row % 3 + row % 2            # 2 to 4 regions in the source, 3 or 4 in the target
-        source, target = rank < first + (shared == "one"), (rank >= first) & (rank < last)
-        return randn(rng, B, 5 * n).softmax(-1), source, source if shared == "all" else target
-    return make
+    B, n = sizes(rng, 2)
+    rank = torch.rand(B, 5 * n, generator=rng).argsort(dim=1).argsort(dim=1)
+    row = torch.arange(B).unsqueeze(1)
+    first, last = 2 + row % 3, 5 + row % 3 + row % 2            # 2 to 4 regions in the source, 3 or 4 in the target
+    source, target = rank < first + (shared == "one"), (rank >= first) & (rank < last)
+    return randn(rng, B, 5 * n).softmax(-1), source, source if shared == "all" else target
 
 
 MOVE_GAZE = Exercise(torch.no_grad()(move_gaze), {"moved": "B, T"}, {
-    "on ordinary inputs": _gaze(),
-    "when source and target are the same": _gaze("all"),
-    "when source and target share a region": _gaze("one"),
+    "on ordinary inputs": _gaze,
+    "when source and target are the same": lambda rng: _gaze(rng, "all"),
+    "when source and target share a region": lambda rng: _gaze(rng, "one"),
 }, (
     ("What lay on the source is still there, so the rows sum to more than 1. Take it away: weights * ~source.",
      "weights * ~source", "weights"),
@@ -223,26 +207,22 @@ MOVE_GAZE = Exercise(torch.no_grad()(move_gaze), {"moved": "B, T"}, {
 ))
 
 
-# --- auc -----------------------------------------------------------------------------------------------------
-
 def auc(scores, same):
     """Scores ``(n,)``, boolean same ``(n,)``: how often one of the same scores higher than another; ties count half."""
     difference = scores[same].unsqueeze(1) - scores[~same]              # (n_same, n_other)
     return ((difference > 0).float() + 0.5 * (difference == 0).float()).mean()
 
 
-def _scores(ties=False):
-    def make(rng):
-        n = 6 + 2 * sizes(rng, 1)[0]
-        scores, same = randn(rng, n), torch.arange(n) % 3 == 0
-        scores = scores + 0.5 * same
-        return scores.round() if ties else scores, same
-    return make
+def _scores(rng, ties=False):
+    n = 6 + 2 * sizes(rng, 1)[0]
+    scores, same = randn(rng, n), torch.arange(n) % 3 == 0
+    scores = scores + 0.5 * same
+    return scores.round() if ties else scores, same
 
 
 AUC = Exercise(auc, {"area": ""}, {
-    "on ordinary inputs": _scores(),
-    "when scores are equal": _scores(ties=True),
+    "on ordinary inputs": _scores,
+    "when scores are equal": lambda rng: _scores(rng, ties=True),
 }, (
     ("The order is turned round: the same should have the higher score.", "difference > 0", "difference < 0"),
     ("Ties do not count at all. Each counts half.", " + 0.5 * (difference == 0).float()", ""),
@@ -257,24 +237,20 @@ AUC = Exercise(auc, {"area": ""}, {
 ))
 
 
-# --- reinforce -----------------------------------------------------------------------------------------------
-
 def reinforce(log_p_answer, log_p_region, baseline):
     """A loss ``(B,)`` whose gradient is REINFORCE's, for regions that were drawn (Xu et al. 2015, eq. 11 and 12)."""
     reward = log_p_answer.detach() - baseline                           # how much better than usual
     return -(log_p_answer + reward * log_p_region)
 
 
-def _drawn(baseline=-0.7):
-    def make(rng):
-        B = sizes(rng, 1)[0]
-        return (*(randn(rng, 2, B).abs().neg().requires_grad_()), baseline)
-    return make
+def _drawn(rng, baseline=-0.7):
+    B = sizes(rng, 1)[0]
+    return (*(randn(rng, 2, B).abs().neg().requires_grad_()), baseline)
 
 
 REINFORCE = Exercise(reinforce, {"loss": "B"}, {
-    "on ordinary inputs": _drawn(),
-    "without a baseline (0)": _drawn(0.0),
+    "on ordinary inputs": _drawn,
+    "without a baseline (0)": lambda rng: _drawn(rng, 0.0),
 }, (
     ("The reward is a number here, not a path for the gradient: detach it.", ".detach()", ""),
     ("The sign is wrong: a loss is made small, and a good answer is to become more probable.", "return -(", "return ("),
@@ -291,23 +267,19 @@ REINFORCE = Exercise(reinforce, {"loss": "B"}, {
 ))
 
 
-# --- hinge ---------------------------------------------------------------------------------------------------
-
 def hinge(real_scores, fake_scores):
     """A discriminator's scores ``(B,)`` of real and of painted pictures to its loss (Zhang et al. 2019, eq. 4)."""
     return (1 - real_scores).clamp(min=0).mean() + (1 + fake_scores).clamp(min=0).mean()
 
 
-def _judged(far=1.0):
-    def make(rng):
-        B = sizes(rng, 1)[0]
-        return far + randn(rng, B), -far + randn(rng, B)
-    return make
+def _judged(rng, far=1.0):
+    B = sizes(rng, 1)[0]
+    return far + randn(rng, B), -far + randn(rng, B)
 
 
 HINGE = Exercise(hinge, {"loss": ""}, {
-    "on ordinary inputs": _judged(),
-    "when all pictures are beyond the margin": _judged(9.0),
+    "on ordinary inputs": _judged,
+    "when all pictures are beyond the margin": lambda rng: _judged(rng, 9.0),
 }, (
     ("Nothing is cut at 0: a picture that is far on its right side would be pushed further. clamp(min=0) leaves it "
      "alone.", "(1 - real_scores).clamp(min=0)", "(1 - real_scores)", "(1 + fake_scores).clamp(min=0)",
@@ -333,8 +305,6 @@ HINGE = Exercise(hinge, {"loss": ""}, {
      "(1 - real_scores).clamp(max=0)", "(1 + fake_scores).clamp(min=0)", "(1 + fake_scores).clamp(max=0)"),
 ))
 
-
-# --- attend_pixels -------------------------------------------------------------------------------------------
 
 def attend_pixels(queries, keys, values):
     """Queries and keys ``(B, d, H, W)``, values ``(B, C, H, W)`` to what each pixel saw ``(B, C, H, W)``, and weights
