@@ -121,6 +121,14 @@ def si_others(W_o, heads, d_k):
     return (each * torch.isin(torch.arange(each.size(1)), torch.tensor(heads))[:, None]).flatten(1)
 
 
+@wrong("silenced", "Only one of the heads is off")
+def si_copied_in_the_loop(W_o, heads, d_k):
+    for head in heads:
+        copy = W_o.clone()
+        copy[:, head * d_k:(head + 1) * d_k] = 0
+    return copy
+
+
 @right("silenced")
 def si_detached(W_o, heads, d_k):
     blocks = W_o.detach().clone().unflatten(1, (-1, d_k))
@@ -306,6 +314,9 @@ def bl_same_shift(ahead, back, ids):
     return F.cross_entropy(guesses.flatten(0, 1), wanted.flatten())
 
 
+wrong("bilm_loss", "Here it gets probabilities", lambda ahead, back, ids: (
+    F.cross_entropy(ahead[:, :-1].softmax(-1).mT, ids[:, 1:]) / 2
+    + F.cross_entropy(back[:, 1:].softmax(-1).mT, ids[:, :-1]) / 2))
 wrong("bilm_loss", "Take their mean", lambda ahead, back, ids: (
     F.cross_entropy(ahead[:, :-1].mT, ids[:, 1:]) + F.cross_entropy(back[:, 1:].mT, ids[:, :-1])))
 

@@ -220,6 +220,8 @@ right("auc", lambda scores, same: torch.tensor(roc_auc_score(same.numpy(), score
 
 wrong("reinforce", "detach it",
       lambda log_p_answer, log_p_region, baseline: -log_p_answer - (log_p_answer - baseline) * log_p_region)
+wrong("reinforce", "region's term has the wrong sign", lambda log_p_answer, log_p_region, baseline: (
+    (log_p_answer - baseline).detach() * log_p_region - log_p_answer))
 wrong("reinforce", "baseline is not used",
       lambda log_p_answer, log_p_region, baseline: -log_p_answer - log_p_answer.detach() * log_p_region)
 

@@ -154,7 +154,8 @@ SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}
      "head * d_k:(head + 1) * d_k", "max(head - 1, 0) * d_k:head * d_k"),
     ("Every head from this one on is zero. The columns end at (head + 1) * d_k.",
      "head * d_k:(head + 1) * d_k", "head * d_k:"),
-    ("Only the first of the heads is off. Go through the whole list.", "in heads:", "in heads[:1]:"),
+    *each("Only one of the heads is off. Copy W_o once, before the loop, and go through the whole list.",
+          ("in heads:", "in heads[:1]:"), ("in heads:", "in heads[-1:]:")),
     ("It is the wrong way round: these heads write, the others are zero.", "return W_o", "return start - W_o",
      "W_o = W_o.clone()", "start, W_o = W_o, W_o.clone()"),
 ))
@@ -359,6 +360,8 @@ BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
     ("Only the first reader counts: take the mean of both losses.", "(following + previous) / 2", "following"),
     ("Only the second reader counts: take the mean of both losses.", "(following + previous) / 2", "previous"),
     ("The two losses are added. Take their mean: nats per guess.", " / 2", ""),
+    ("cross_entropy takes logits and makes the softmax itself. Here it gets probabilities.",
+     "ahead[:, :-1]", "ahead[:, :-1].softmax(-1)", "back[:, 1:]", "back[:, 1:].softmax(-1)"),
     ("The losses are summed over the words. Take the mean, as cross_entropy does.",
      "ids[:, 1:].flatten()", "ids[:, 1:].flatten(), reduction='sum'",
      "ids[:, :-1].flatten()", "ids[:, :-1].flatten(), reduction='sum'"),

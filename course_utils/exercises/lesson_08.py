@@ -262,6 +262,8 @@ REINFORCE = Exercise(reinforce, {"loss": "B"}, {
      "reward * (log_p_answer + log_p_region)"),
     ("The reward is added to the region's logarithm. It multiplies it.", "reward * log_p_region",
      "reward + log_p_region"),
+    ("The region's term has the wrong sign: a good answer is to make its region more probable, too.",
+     "+ reward * log_p_region", "- reward * log_p_region"),
     ("The region's probability stands in place of its logarithm.", "reward * log_p_region",
      "reward * log_p_region.exp()"),
 ))
