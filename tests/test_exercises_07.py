@@ -18,8 +18,8 @@ class TestAnswers(Answers):
         ("analogy", "with a single question", (".argmax(dim=1)", ".squeeze().argmax(dim=-1)")),
         ("bilm_loss", "with one sentence", ("(following + previous) / 2", "(following + previous) / min(2, len(ids))")),
         ("corrupt", "with a single span", ("sentinels[len(spans)]", "sentinels[2]")),
-        ("corrupt", "when a span begins the sentence", ("words[end:start]", "words[end:start or 1]")),
-        ("corrupt", "when a span ends the sentence", ("words[end:],", "(words[end:] or words[-1:]),")),
+        ("corrupt", "when a span begins or ends", ("words[end:start]", "words[end:start or 1]")),
+        ("corrupt", "when a span begins or ends", ("words[end:],", "(words[end:] or words[-1:]),")),
         ("factorised", "with a single text", ("table[ids] @ up", "(table[ids.squeeze(0)] @ up)")),
         ("one_step", "with a single prompt", (".sum(dim=-1)", ".sum(dim=-1).squeeze()")),
         ("rms_norm", "when the numbers are small", ("(mean_square + eps)", "(mean_square + 1e-5)")),
@@ -203,7 +203,7 @@ def co_looked_up(words, spans, sentinels):
     return source, [*target, sentinels[len(spans)]]
 
 
-@wrong("corrupt", "wrong without a span")
+@wrong("corrupt", "wrong with a single span, or none")
 def co_last_of_the_loop(words, spans, sentinels):
     source, target, end = [], [], 0
     for i, (start, length) in enumerate(spans):

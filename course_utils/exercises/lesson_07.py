@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from .engine import Exercise, each
-from .inputs import randn, sizes
+from .inputs import number, randn, sizes
 
 
 def rms_norm(x, gain, eps):
@@ -219,11 +219,9 @@ def _random_spans(rng):
 
 CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
     "on ordinary inputs": _random_spans,
-    "with a single span": lambda rng: _spans_inputs(rng, (3, 2)),
-    "when a span begins the sentence": lambda rng: _spans_inputs(rng, (0, 1), (5, 2)),
-    "when a span ends the sentence": lambda rng: _spans_inputs(rng, (2, 1), (13, 2)),
+    "with a single span, or none": lambda rng: _spans_inputs(rng, *[(3, 2)] * number(rng, 0, 2)),
+    "when a span begins or ends the sentence": lambda rng: _spans_inputs(rng, (0, 1), (13, 2)),
     "when words repeat": lambda rng: (["the", "old", "queen"] * 5, [(6, 2), (10, 1)], SENTINELS),
-    "without a span": _spans_inputs,
 }, (
     ("The words of a span are still in the source. A sentinel stands in their place.",
      "sentinels[i]]\n        target", "sentinels[i], *words[start:start + length]]\n        target"),
