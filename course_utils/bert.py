@@ -81,12 +81,14 @@ class Bert(nn.Module):
         config: the other sizes; ``pre_norm`` must be ``False``.
         n_segments: BERT reads two texts at once, 0 and 1.
         pooler: with the layer that `pool` needs.
+        layer: the class of the layers; another one takes `EncoderLayer`'s place, parts and arguments.
 
     Raises:
         ValueError: if ``config.pre_norm``, or a size is below 1.
     """
 
-    def __init__(self, vocab_size: int = 30522, config: Config = BASE, n_segments: int = 2, pooler: bool = True):
+    def __init__(self, vocab_size: int = 30522, config: Config = BASE, n_segments: int = 2, pooler: bool = True,
+                 layer: type[EncoderLayer] = EncoderLayer):
         super().__init__()
         at_least(1, vocab_size=vocab_size, n_segments=n_segments)
         if config.pre_norm:
@@ -97,7 +99,7 @@ class Bert(nn.Module):
         self.position_embed = nn.Embedding(config.max_len, config.d_model)
         self.segment_embed = Embedding(n_segments, config.d_model)
         self.norm, self.dropout = nn.LayerNorm(config.d_model, config.norm_eps), nn.Dropout(config.dropout)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
         small_start(self)
 
@@ -166,7 +168,7 @@ def find(name: str | Path) -> Path:
                            f"Without a network there is bert.load({next(iter(EMBEDDED))!r}).") from error
 
 
-def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
+def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = EncoderLayer) -> tuple[Bert, WordPiece]:
     """A trained BERT or DistilBERT in evaluation mode, and its tokenizer.
 
     Args:
@@ -176,6 +178,7 @@ def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
             a process). Or a folder with ``FILES``. Or a model on huggingface.co, such as ``"bert-base-uncased"`` or
             ``"distilbert-base-uncased"``: naming one downloads it, once. Heads for other tasks in the file are left
             out.
+        layer: as for `Bert`.
 
     Raises:
         ModuleNotFoundError: if the package is not installed.
@@ -204,7 +207,7 @@ def load(name: str | Path = "all-MiniLM-L6-v2") -> tuple[Bert, WordPiece]:
         raise _damaged(folder, error) from error
     weights = {rename(key): tensor.float() for key, tensor in published.items()}
     with torch.device("meta"):                                                          # sizes without numbers
-        model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights)
+        model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights, layer=layer)
     if sizes["model_type"] == "distilbert":                                             # it has no segments
         weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
     ours = dict(model.named_children())

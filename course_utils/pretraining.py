@@ -159,7 +159,8 @@ def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tu
 
 def copy_trunk(model: bert.Bert, n_frozen: int = 0) -> bert.Bert:
     """A copy to fine-tune, without dropout; the three tables and the lowest `n_frozen` layers keep their weights."""
-    trunk = bert.Bert(model.token_embed.num_embeddings, replace(model.config, dropout=0.0))
+    trunk = bert.Bert(model.token_embed.num_embeddings, replace(model.config, dropout=0.0),
+                      layer=type(model.layers[0]))
     trunk.load_state_dict(model.state_dict())
     for part in (trunk.token_embed, trunk.position_embed, trunk.segment_embed, *trunk.layers[:n_frozen]):
         part.requires_grad_(False)

@@ -17,6 +17,9 @@ from course_utils import bert
 from course_utils.bert import BASE, LARGE, Bert
 from course_utils.data import download
 from course_utils.data.wordpiece import SPECIALS
+from course_utils.exercises import EXERCISES
+from course_utils.pretraining import copy_trunk
+from course_utils.transformer import EncoderLayer
 
 SIZES = {"vocab_size": 30, "hidden_size": 16, "num_attention_heads": 4, "num_hidden_layers": 3,
          "intermediate_size": 32, "max_position_embeddings": 12, "layer_norm_eps": 1e-3}
@@ -304,6 +307,42 @@ def test_it_learns():
         losses.append(loss.item())
     assert losses[0] > 3
     assert losses[-1] < 0.5
+
+
+# --- other layers --------------------------------------------------------------------------------------------
+
+def layers_that_call(order):
+    """A class of layers as lesson 05 shows it; `order` puts their parts together."""
+    class Layer(EncoderLayer):
+        def forward(self, x, mask=None, need_weights=False):
+            def attention(x):
+                attended, self.weights = self.self_attention(x, mask=mask, need_weights=need_weights)
+                return attended
+            return order(x, attention, self.feed_forward, self.norm_1, self.norm_2), self.weights
+    return Layer
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_layer_with_the_students_order_changes_no_bit(folder, need_weights):
+    order = EXERCISES["post_norm_layer"].solution
+    ours, mine = bert.load(folder)[0], bert.load(folder, layers_that_call(order))[0]
+    assert {type(layer) for layer in ours.layers} == {EncoderLayer}
+    for model in (mine, copy_trunk(mine)):
+        expected, found = (m(IDS, MASK, SEGMENTS, need_states=True, need_weights=need_weights) for m in (ours, model))
+        assert torch.equal(found.states, expected.states)
+        assert not need_weights or torch.equal(found.weights, expected.weights)
+
+
+def test_published_weights_run_through_the_function_that_is_given(folder):
+    def pre_norm(x, attention, feed_forward, norm_1, norm_2):
+        x = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+
+    ours, other = bert.load(folder)[0], bert.load(folder, layers_that_call(pre_norm))[0]
+    expected, found = (model(IDS, MASK, SEGMENTS, need_states=True).states for model in (ours, other))
+    assert torch.equal(found[:, 0], expected[:, 0])                       # the embeddings
+    assert ((found - expected)[:, 1:][MASK.unsqueeze(1).expand(-1, 3, -1)].abs().amax(dim=-1) > 0.01).all()
+    assert torch.equal(copy_trunk(other)(IDS, MASK, SEGMENTS).x, found[:, -1])
 
 
 # --- loading -------------------------------------------------------------------------------------------------

@@ -641,6 +641,62 @@ right("lora_linear", lambda x, W, b, A, B, scale: x @ (W + scale * B @ A).T + b)
 right("lora_linear", lambda x, W, b, A, B, scale: F.linear(x, W, b) + F.linear(F.linear(x, A), scale * B))
 
 
+# --- post_norm_layer -----------------------------------------------------------------------------------------
+
+@wrong("post_norm_layer", "Why: This is pre-norm, the order of lesson 04's model.")
+def pl_pre_norm(x, attention, feed_forward, norm_1, norm_2):
+    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = x + sublayer(norm(x))
+    return x
+
+
+@wrong("post_norm_layer", "Why: The norm is taken of what is added.")
+def pl_norms_the_branch(x, attention, feed_forward, norm_1, norm_2):
+    h = x + norm_1(attention(x))
+    return h + norm_2(feed_forward(h))
+
+
+@wrong("post_norm_layer", "Why: The second residual adds the old x.")
+def pl_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2):
+    return norm_2(feed_forward(norm_1(attention(x) + x)) + x)
+
+
+@wrong("post_norm_layer", "Why: feed_forward gets x as it came in, not what the first half made of it.")
+def pl_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2):
+    return norm_2(norm_1(x + attention(x)) + feed_forward(x))
+
+
+@wrong("post_norm_layer", "Why: The norms are swapped.")
+def pl_norms_swapped(x, attention, feed_forward, norm_1, norm_2):
+    h = norm_2(x + attention(x))
+    return norm_1(h + feed_forward(h))
+
+
+@wrong("post_norm_layer", "Why: what attention returned is not used, what norm_1 returned is not used.")
+def pl_first_half_lost(x, attention, feed_forward, norm_1, norm_2):
+    norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+@wrong("post_norm_layer", "Why: norm_1 is called twice, norm_2 is never called.")
+def pl_one_norm(x, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x + attention(x))
+    return norm_1(x + feed_forward(x))
+
+
+@right("post_norm_layer")
+def pl_loop(x, attention, feed_forward, norm_1, norm_2):
+    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = norm(x + sublayer(x))
+    return x
+
+
+@right("post_norm_layer")
+def pl_lesson_04s(x, attention, feed_forward, norm_1, norm_2):
+    attended = norm_1(attention(x) + x)
+    return norm_2(sum([attended, feed_forward(attended)]))
+
+
 # --- the solutions -------------------------------------------------------------------------------------------
 
 def test_solutions_keep_their_formulas():

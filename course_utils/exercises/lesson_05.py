@@ -14,6 +14,8 @@ from ..pretraining import LITTLE, Classifier, mask_tokens
 from .counted import Counted
 from .engine import Exercise, attempt, close
 from .inputs import maker, number, randn, sizes
+from .lesson_04 import ENCODER_LAYER
+from .symbolic import Layer
 from .trained import Trained
 
 
@@ -665,5 +667,29 @@ NEAREST_WORDS = Exercise(nearest_words, {"nearest": "n"}, {
 ))
 
 
+def post_norm_layer(x, attention, feed_forward, norm_1, norm_2):
+    """BERT's layer: each sum is normed (Devlin et al. 2019; Vaswani et al. 2017, section 3.1)."""
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+FIRST, SECOND = "norm_1(x + attention(x))", "norm_2(x + feed_forward(x))"
+
+POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {
+    "on ordinary inputs": lambda rng: ENCODER_LAYER.cases["with pre_norm=False"](rng)[:-1],
+}, (
+    ("This is pre-norm, the order of lesson 04's model. BERT norms each sum: norm_1(x + attention(x)).",
+     FIRST, "x + attention(norm_1(x))", SECOND, "x + feed_forward(norm_2(x))"),
+    ("The norm is taken of what is added. BERT norms the sum: norm_1(x + attention(x)).",
+     FIRST, "x + norm_1(attention(x))", SECOND, "x + norm_2(feed_forward(x))"),
+    ("The second residual adds the old x. It adds what the first half made: x = norm_1(x + attention(x)) first.",
+     FIRST, "x, old = norm_1(x + attention(x)), x", SECOND, "norm_2(old + feed_forward(x))"),
+    ("The norms are swapped. Each has numbers of its own: norm_1 is attention's, norm_2 that of feed_forward.",
+     FIRST, FIRST.replace("1", "2"), SECOND, SECOND.replace("2", "1")),
+    ("The halves are swapped: attention comes first.",
+     FIRST, FIRST.replace("attention", "feed_forward"), SECOND, SECOND.replace("feed_forward", "attention")),
+))
+
+
 LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,
-             LORA_LINEAR, INTO_FAKE, NEAREST_WORDS)
+             LORA_LINEAR, INTO_FAKE, NEAREST_WORDS, POST_NORM_LAYER)

@@ -108,8 +108,9 @@ class Layer(Exercise):
                 odd = odd or [f"{part} gets {x} as it came in, not what the first half made of it"
                               for part, x in mine.given().items()
                               if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
-                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
-                                  + (f"\nWhy: {', '.join(odd)}." if odd else ""))
+                known = [why for why, wrong in self.known if self._run(wrong, self.cases[condition])[0] == mine]
+                why = known[0] if known else f"{', '.join(odd)}." if odd else ""
+                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}" + f"\nWhy: {why}" * bool(why))
             elif odd:
                 often = often or f"{condition} {', '.join(odd)}"
         try:
