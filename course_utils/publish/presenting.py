@@ -151,7 +151,8 @@ class CatchUp:
         """IPython calls it when a cell has run."""
         if self.loaded and not self.busy:
             self.loaded, told = False, f"What is trained above was {LOADED}."
-            self.shell.display_pub.publish({"text/html": f'<div class="course-loaded">{told}</div>', "text/plain": told})
+            html = f'<div class="course-loaded">{told}</div>'
+            self.shell.display_pub.publish({"text/html": html, "text/plain": told})
 
     def trains(self, label: str) -> None:
         """`fit` calls it before it trains what was not rehearsed."""
