@@ -874,3 +874,33 @@ def test_reopened_without_running(jupyter, browser_page, trusted):
     assert "Loading widget" not in area.inner_text()
     assert page.outside_requests == []
     assert page.script_errors == []
+
+
+def clipped(page):
+    """Words of both sides that do not stand whole inside their stage."""
+    return page.locator("section.present section.present .av-stage").evaluate("""(stage) => {
+      const { left, right } = stage.getBoundingClientRect();
+      return [...stage.querySelectorAll(".av-token, .av-caption")].filter((token) => {
+        const box = token.getBoundingClientRect();
+        return box.left < left - 1 || box.right > right + 1 || token.scrollWidth > token.clientWidth + 1;
+      }).map((token) => token.textContent);
+    }""")
+
+
+def test_links_on_a_slide_that_was_laid_out_for_the_matrix_show_every_word(browser_page, tmp_path):
+    french = "l' accord sur la zone économique européenne a été signé en août 1992 .".split()
+    english = "the agreement on the european economic area was signed in august 1992 . <eos>".split()
+    open_slides(browser_page, tmp_path, AttentionView(np.eye(14), french, english, cell=(4, 6)), tags=("hide-input",))
+    browser_page.evaluate("Reveal.slide(1)")
+    shown = browser_page.locator("section.present section.present .attention-view")
+    shown.locator("button", has_text="Links").click()
+    shown.locator(".av-lines").wait_for()
+    browser_page.wait_for_timeout(300)
+    assert clipped(browser_page) == []
+    assert browser_page.evaluate(OUTSIDE) == []
+    end = "e => e.getBoundingClientRect().right"
+    lines, line = (shown.locator(part).first.evaluate(end) for part in (".av-lines", ".av-other-links path"))
+    assert abs(lines - line) < 3                                   # the lines come closer, too
+    for _ in range(6):                                             # and a wider word, in bold, is as whole
+        shown.locator(".av-stage").press("ArrowDown")
+    assert clipped(browser_page) == []

@@ -1,14 +1,18 @@
 """Lesson 02's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 
+from course_utils.course import course_root
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_02 import LESSON_02
+from course_utils.publish.notebooks import read
 
 
 class TestAnswers(Answers):
@@ -411,3 +415,22 @@ def test_solutions_keep_their_formulas():
     assert solution["alignment_error_rate"]({(0, 0), (1, 1)}, {(0, 0), (1, 2)}) == 0.5
     assert solution["local_mask"](torch.tensor([0, 2]), 4, 1).tolist() == [[True, True, False, False],
                                                                             [False, True, True, True]]
+
+
+# --- exercise 5: a word that is hidden -----------------------------------------------------------------------
+
+def test_hide_word_takes_a_word_of_the_sentence_and_names_them_else(capsys):
+    notebook = read(course_root() / "notebooks" / "02_bahdanau_attention.ipynb")
+    (source,) = (cell.source for cell in notebook.cells if "def hide_word" in cell.source)
+    shown = SimpleNamespace(columns=["the", "area", "<eos>"], weights=torch.tensor([[0.25, 0.75, 0.0]]))
+    known = {"torch": torch, "location_map": shown, "location": None, "example": None, "row": 0,
+             "log_probs": lambda model, batch, hide: (torch.tensor([[-3.0]]), None)}
+    exec(source[source.index("def hide_word"):], known)
+    known["hide_word"](None)
+    known["hide_word"]("area")
+    assert capsys.readouterr().out.splitlines() == ["nothing hidden: weight 0.00, log probability -3.00",
+                                                    "area hidden: weight 0.75, log probability -3.00"]
+    for word in ("aera", "zone", "", 3):
+        with pytest.raises(ValueError, match=f"{word!r} is not a word of the sentence. Give one of these, in quotes: "
+                                             "the, area, <eos>"):
+            known["hide_word"](word)

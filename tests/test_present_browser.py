@@ -130,6 +130,15 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
             page.wait_for_timeout(700)                                         # RISE selects a cell meanwhile
         page.keyboard.press("ArrowLeft")
         page.wait_for_function("location.hash === '#/slide-2-0/1'")
+        assert re.fullmatch(r"\d+ */ *\d+", page.locator(".slide-number").inner_text().strip())
+        dark, cells = "!!document.querySelector('.reveal.paused')", page.locator(".jp-Cell").count()
+        for key in ("?", "/", ".", "a", "x", "v", "b", "b"):                   # only b, and it adds no cell
+            page.keyboard.press(key)
+            page.wait_for_timeout(300)
+            assert page.evaluate(dark) is (key == "b" and not page.evaluate("window.wasDark ?? false")), key
+            page.evaluate(f"window.wasDark = {dark}")
+        assert page.locator(".jp-Dialog, .reveal .overlay").count() == 0
+        assert page.locator(".jp-Cell").count() == cells
         page.evaluate("location.hash = '#/slide-3-0'")                         # a picture, no code: nothing runs
         page.wait_for_timeout(1500)
         page.keyboard.press("Shift+Enter")
@@ -137,6 +146,14 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         assert page.url.endswith("#/slide-3-0")
         page.evaluate("location.hash = '#/slide-3-3'")
         page.wait_for_timeout(1500)
+        stub = page.locator("section.present section.present .jp-CodeCell:not(.reveal-skip)").first
+        stub.locator(".cm-content").click()
+        page.keyboard.press("Control+End")
+        page.keyboard.type("  # ?/.b;:v")                                      # in a cell they are signs
+        page.wait_for_timeout(300)
+        assert "# ?/.b;:v" in stub.inner_text()
+        assert not page.evaluate(dark)
+        assert page.locator(".jp-Dialog, .reveal .overlay").count() == 0
         page.keyboard.press("Shift+Enter")
         page.locator("body.course-runs").wait_for()
         card = page.locator("section.present section.present .jp-OutputArea", has_text="not written yet")
@@ -159,6 +176,10 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
             plot = page.locator(f"#{slide} .jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img").first.bounding_box()
             assert plot["height"] > 300
             assert plot["x"] + plot["width"] <= 1280
+            assert abs(plot["x"] + plot["width"] / 2 - 640) < 20, slide
+            shape = page.locator(f"#{slide} .jp-OutputArea-output > img").first.evaluate(
+                "e => [getComputedStyle(e).objectFit, getComputedStyle(e).objectPosition]")
+            assert shape == ["contain", "50% 50%"]
             assert plot["y"] + plot["height"] <= 705, slide
             assert plot["width"] > 1000 or plot["height"] > 420, slide
         grown = []
@@ -172,6 +193,7 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
                 zoom, box = float(widgets[0].evaluate("widget => widget.style.zoom")), widgets[0].bounding_box()
                 assert zoom == 0.85 or box["y"] + box["height"] <= 705, name
                 assert box["x"] + box["width"] <= 1280, name
+                assert abs(box["x"] + box["width"] / 2 - 640) < 40, name
                 grown.append(zoom)
         assert max(grown) > 1.2
         assert not page.get_by_text("Click to add a cell").first.is_visible()

@@ -295,6 +295,39 @@ def test_speaker_view_shows_notes_and_follows(lesson_deck):
     assert_quiet(lesson_deck)
 
 
+def test_the_speaker_view_writes_each_formula_once(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "## One, with $c_t$"), note("Near $1/T_k$.")]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    with browser_page.context.expect_page() as opened:
+        browser_page.keyboard.press("s")
+    notes = opened.value.locator(".speaker-controls-notes .value")
+    notes.locator("mjx-container svg").wait_for(timeout=10_000)
+    spoken = notes.locator("mjx-assistive-mml")                        # for screen readers, so it stays there
+    assert spoken.count() == 1
+    style = spoken.evaluate("e => [getComputedStyle(e).position, getComputedStyle(e).clipPath]")
+    assert style == ["absolute", "inset(50%)"]
+
+
+def test_only_b_makes_a_deck_dark_and_nothing_opens_over_it(lesson_deck):
+    paused = "Reveal.isPaused()"
+    for key in ("?", "/", ".", ":", ";", "v"):
+        lesson_deck.keyboard.press(key)
+        assert not lesson_deck.evaluate(paused), key
+        assert lesson_deck.locator(".reveal .overlay, .reveal .r-overlay").count() == 0, key
+    for dark in (True, False):
+        lesson_deck.keyboard.press("b")
+        assert lesson_deck.evaluate(paused) is dark
+
+
+def test_a_slide_shows_no_assert(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells = [text("slide", "## One"), code("-", "shown = 1\nassert shown > 0"),
+                      code("-", "%pip list")]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    assert browser_page.locator(".highlight").all_inner_texts() == ["shown = 1\n", "%pip list\n"]
+
+
 def test_the_page_has_everything_and_asks_for_nothing(browser_page, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(page(lesson(tmp_path), tmp_path), encoding="utf-8")

@@ -4,15 +4,16 @@ import ast
 import re
 from collections.abc import Sequence
 from copy import deepcopy
+from itertools import takewhile
 from pathlib import Path
 
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
-from .tasks import Task, alone, definitions, given, names, only_defines, tasks
+from .tasks import Task, alone, definitions, given, names, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
@@ -51,7 +52,7 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     Besides solutions and notes it lacks all outputs, *What did we see?* and *How firm is this?*, titles that say what
     a picture shows, what comes with a click after a prediction, claims, what folded code expects and says of its
     pictures, the summary after the quiz, and the quiz's answers: its questions stand there as on paper. Where an
-    exercise is for home (`home`), the course's function runs. What an exercise calls is defined in the first cells.
+    exercise is for home (`home`), the course's function runs. What an exercise calls is made in the first cells.
 
     Args and errors are those of `handout`.
     """
@@ -119,26 +120,43 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
 
 
 def _not_answered(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
-    """The cells without text that comes with a click on a slide that asks for a prediction or a decision."""
-    kept, asks = [], False
+    """The cells without what comes with a click: on a slide that asks for a prediction or a decision the text, on an
+    exercise's the code, too."""
+    kept, asks, exercise = [], False, False
     for cell in cells:
         text = cell.cell_type == "markdown"
         if slide_type(cell) in ("slide", "subslide"):
-            asks = False
-        if not (asks and text and slide_type(cell) == "fragment"):
+            asks = exercise = False
+        if not (slide_type(cell) == "fragment" and (asks and text or exercise)):
             kept.append(cell)
         asks = asks or text and bool(ASKS.search(cell.source))
+        exercise = exercise or "exercise" in tags(cell)
     return kept
 
 
 def _helpers_first(cells: Sequence[NotebookNode], asked: Sequence[Task]) -> list[NotebookNode]:
-    """Behind the first code cell those that only define functions which an exercise in class calls."""
+    """Behind the first code cell those that only define functions which an exercise in class calls, and one, folded,
+    that makes what an exercise without a solution looks into."""
     called = {name for task in asked if task.solution and not task.at_home
               for name in names(task.solution.source)}
     first = next((number for number, cell in enumerate(cells) if cell.cell_type == "code"), 0)
     moved = {id(cell) for name, cell in definitions(cells).items() if name in called and only_defines(cell.source)}
-    return [*cells[:first + 1], *(cell for cell in cells[first + 1:] if id(cell) in moved),
+    makes = [made for task in asked if not task.solution and not task.at_home
+             for made in _makes(cells[first + 1:], task)]
+    return [*cells[:first + 1], *(cell for cell in cells[first + 1:] if id(cell) in moved), *makes,
             *(cell for cell in cells[first + 1:] if id(cell) not in moved)]
+
+
+def _makes(cells: Sequence[NotebookNode], task: Task) -> list[NotebookNode]:
+    """What this exercise's stub needs of the cells above it, in a cell of its own; nothing if it needs none."""
+    above = list(takewhile(lambda cell: cell is not task.stub, cells))
+    code = needed(above, task.stub.source)
+    if not code:
+        return []
+    number = re.search(r"exercise \d", task.title)[0]
+    says = f"**Run the next cell now, too.** It takes up to a minute; {number} looks into what it makes."
+    return [new_markdown_cell(says),
+            new_code_cell(code, metadata={"tags": ["hide-input"], "jupyter": {"source_hidden": True}})]
 
 
 def _unspoiled(cell: NotebookNode, after: NotebookNode | None) -> NotebookNode:

@@ -19,6 +19,7 @@ from ..course import KEEP_GOING, LOADED, PRESENTED
 from .handouts import without_asserts
 from .notebooks import compares, embed_pictures, read, show_clock, slide_type, tags, write
 
+TRAINED = re.compile(r"(?:.*>)?([^>]+): 100%.*\[(\d+):(\d\d)")          # what `fit` left: label, minutes, seconds
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
 
@@ -57,7 +58,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.source = without_asserts(cell.source)     # a number may be changed in class
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
-                              "transition": "none", "auto_select": "code", "overlay": f"<style>{style}</style>"}
+                              "transition": "none", "auto_select": "code", "slideNumber": "c/t",
+                              "overlay": f"<style>{style}</style>"}
     copy = folder / source.name
     write(shown, copy)
     kernel = folder / "jupyter" / "kernels" / "python3"
@@ -104,12 +106,17 @@ class CatchUp:
 
     A cell that was changed runs with all cells below it again, once they are needed.
 
-    What they show stays away: on the slide is the result of its own cell. A line counts them while they run, and one
-    says that trainings were loaded as rehearsed. An error ends it, and is shown.
+    What they show stays away: on the slide is the result of its own cell. A line counts them while they run, one says
+    which training was not rehearsed, and a small one below the result that trainings were loaded. An error ends it, and
+    is shown.
     """
 
     def __init__(self, shell, notebook: NotebookNode):
-        self.shell, self.busy, self.ran = shell, False, set()
+        self.shell, self.busy, self.loaded, self.ran, self.screen = shell, False, False, set(), None
+        lines = [line for cell in notebook.cells for output in cell.get("outputs", [])
+                 for line in re.split("[\r\n]", _as_html(output))]
+        self.seconds = {found[1]: 60 * int(found[2]) + int(found[3])
+                        for line in lines if (found := TRAINED.match(line))}
         self.cells = {cell.id: cell.source for cell in notebook.cells
                       if cell.cell_type == "code" and slide_type(cell) != "notes"}
 
@@ -117,7 +124,7 @@ class CatchUp:
         """IPython calls it with what is about to run."""
         if self.busy or info.cell_id not in self.cells:
             return
-        self.busy, loaded = True, False
+        self.busy, self.loaded, self.screen = True, False, sys.stdout
         above = list(takewhile(info.cell_id.__ne__, self.cells))
         behind = [id for id in above if id not in self.ran]
         try:
@@ -130,19 +137,34 @@ class CatchUp:
                     print(shown.stdout)
                     return
                 self.ran.add(id)
-                loaded = loaded or LOADED in shown.stdout
+                self.loaded = self.loaded or LOADED in shown.stdout
             if behind:
                 clear_output()
             if self.cells[info.cell_id] != info.raw_cell:      # changed: what was made of it below is old
                 self.cells[info.cell_id] = info.raw_cell
                 self.ran.intersection_update(above)
             self.ran.add(info.cell_id)
-            if loaded:
-                print(f"What is trained above was {LOADED}.")
         finally:
-            self.busy = False
+            self.busy, self.screen = False, None
+
+    def after(self, _=None) -> None:
+        """IPython calls it when a cell has run."""
+        if self.loaded and not self.busy:
+            self.loaded, told = False, f"What is trained above was {LOADED}."
+            html = f'<div class="course-loaded">{told}</div>'
+            self.shell.display_pub.publish({"text/html": html, "text/plain": told})
+
+    def trains(self, label: str) -> None:
+        """`fit` calls it before it trains what was not rehearsed."""
+        about = f", about {max(1, self.seconds[label])} s" if label in self.seconds else ""
+        print(f"{label}: not rehearsed, training now{about}", file=self.screen or sys.stdout)
 
 
 def load_ipython_extension(shell) -> None:
     """Of the kernel that `prepare` describes."""
-    shell.events.register("pre_run_cell", CatchUp(shell, read(Path(os.environ[PRESENTED]))))
+    from .. import rehearsal
+
+    catch_up = CatchUp(shell, read(Path(os.environ[PRESENTED])))
+    shell.events.register("pre_run_cell", catch_up)
+    shell.events.register("post_run_cell", catch_up.after)
+    rehearsal.say_that_it_trains = catch_up.trains

@@ -1,8 +1,8 @@
 """Slides from an executed notebook: a reveal.js deck in one HTML file.
 
 The cells' ``slideshow.slide_type`` and tags say what is shown. Left out are cells tagged ``skip`` and the output of
-cells tagged ``exercise``: all that a stub has to say is that it is not written yet; and what only compares a class's
-predictions, of which a file has none.
+cells tagged ``exercise``: all that a stub has to say is that it is not written yet; what only compares a class's
+predictions, of which a file has none; and what code asserts.
 """
 
 from pathlib import Path
@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from ..course import CourseError
 from .exporting import export, packaged, prepared, script
+from .handouts import without_asserts
 from .notebooks import compares, show_clock, slide_type, tags
 
 
@@ -36,6 +37,8 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | N
     for cell in shown.cells:
         if "exercise" in tags(cell) and cell.cell_type == "code":
             cell.outputs = []
+        elif cell.cell_type == "code":
+            cell.source = without_asserts(cell.source)
         if slide_type(cell) == "notes":                # folded in the notebook, open in the speaker view
             cell.source = cell.source.replace("<details>", "<details open>", 1)
     if not {slide_type(cell) for cell in shown.cells} - {"notes", "skip"}:

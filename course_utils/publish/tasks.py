@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from ..claims.code_behind import statements
 from .notebooks import slide_type, tags
 
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -111,6 +112,17 @@ def definitions(cells: Sequence[NotebookNode]) -> dict[str, NotebookNode]:
     """The functions that a lesson defines and no exercise asks for, by name, each with its cell."""
     return {node.name: cell for cell in cells if cell.cell_type == "code" and not tags(cell) & {"solution", "exercise"}
             for node in ast.parse(cell.source).body if isinstance(node, ast.FunctionDef)}
+
+
+def needed(cells: Sequence[NotebookNode], source: str) -> str:
+    """The statements of these cells, in their order, without which this code does not run."""
+    wanted, kept = names(source), []
+    for cell in reversed([cell for cell in cells if cell.cell_type == "code"]):
+        for node, each in reversed([*zip(ast.parse(cell.source).body, statements(cell.source), strict=True)]):
+            if each.binds & wanted:
+                kept.append(ast.get_source_segment(cell.source, node))
+                wanted |= each.uses
+    return "\n".join(reversed(kept))
 
 
 def only_defines(source: str) -> bool:

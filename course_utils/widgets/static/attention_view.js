@@ -7,11 +7,12 @@
 // to begin with; `heads` are those drawn together as links, or empty.
 //
 // The drawings are in attention_view_*.js. Each is a class with a `node`, showHead() and showCell(cell), and what it
-// adds to the legend; `controls`, says(), move(down, right) and open() are optional.
+// adds to the legend; `controls`, says(), move(down, right), open() and fit(room) are optional.
 
 const VIEWS = { matrix: "Matrix", links: "Links", grid: "Grid", neuron: "Neuron" };
 const PARTS = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 const SIDES = { encoder: ["source ", "source "], decoder: ["target ", "target "], cross: ["target ", "source "] };
+const STAGE_PADDING = 4; // of both sides
 const BETWEEN = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 
 class AttentionView extends CourseWidget {
@@ -114,7 +115,10 @@ class AttentionView extends CourseWidget {
     answerKeys(this.stage, this.stageKeys(), this.closing.signal);
     this.stage.addEventListener("scroll", () => this.showEdge(), { signal: this.closing.signal });
     this.watcher?.disconnect();
-    this.watcher = new ResizeObserver(() => this.showEdge());
+    this.watcher = new ResizeObserver(() => {
+      if (this.stage.scrollWidth > this.stage.clientWidth) this.drawing.fit?.(this.stage.clientWidth - STAGE_PADDING);
+      this.showEdge();
+    });
     this.watcher.observe(this.stage);
     this.readout = element("div", { class: "av-readout", role: "status", "aria-live": "polite" });
     this.legend = element("div", { class: "av-legend" });

@@ -1,7 +1,7 @@
 // --- links ------------------------------------------------------------------------------------------------------
 
 const LINKS_WIDTH = 300;
-const LINKS_WIDTH_NARROW = 76; // on a phone, where both columns of tokens shall be seen
+const LINKS_WIDTH_NARROW = 76; // at least, on a phone, where both columns of tokens shall be seen
 const LINES_AT_MOST = 2000; // links drawn at once; the strongest are kept
 const FAINTEST = 0.01; // links below this share of the scale are not drawn
 
@@ -23,7 +23,6 @@ class LinksDrawing {
     const most = Math.max(view.most("row"), view.most("column"));
     this.pitch = pitchFor(most, 340, 28);
     const narrow = onPhone();
-    this.across = narrow ? LINKS_WIDTH_NARROW : LINKS_WIDTH;
     const type = narrow ? TYPES[0] : typeFor(this.pitch);
     const left = labelWidth(view.sides.row, type, 74, view.names.row);
     const right = labelWidth(view.sides.column, type, 34, view.names.column);
@@ -33,28 +32,46 @@ class LinksDrawing {
     this.others = shape("g", { class: "av-other-links" });
     this.chosen = shape("g");
     this.marks = shape("g", { class: "av-aligned-links" });
-    const lines = shape("svg", { class: "av-lines", width: this.across, height, "aria-hidden": "true" });
-    lines.append(this.others, this.chosen, this.marks);
-    lines.style.cssText = `left:${left}px; top:${above}px`;
+    this.svg = shape("svg", { class: "av-lines", height, "aria-hidden": "true" });
+    this.svg.append(this.others, this.chosen, this.marks);
+    this.svg.style.cssText = `left:${left}px; top:${above}px`;
 
     const middle = (k) => above + (k + 0.5) * this.pitch;
     const placeRow = (node, i) => {
       node.style.cssText = `right:calc(100% - ${left - 6}px); top:${middle(i)}px`;
     };
     const placeColumn = (node, j) => {
-      node.style.cssText = `left:${left + this.across + 6}px; top:${middle(j)}px`;
+      node.style.cssText = `left:calc(100% - ${right - 6}px); top:${middle(j)}px`;
     };
     this.rowAxis = new TokenAxis(view, "row", "", this.pitch, placeRow, (i) => this.choose("row", i));
     this.columnAxis = new TokenAxis(view, "column", "", this.pitch, placeColumn, (j) => this.choose("column", j));
     const queries = element("span", { class: "av-query av-caption", text: view.names.row });
     const keys = element("span", { class: "av-key av-caption", text: view.names.column });
     queries.style.cssText = `right:calc(100% - ${left - 6}px)`;
-    keys.style.cssText = `left:${left + this.across + 6}px`;
+    keys.style.cssText = `left:calc(100% - ${right - 6}px)`;
     this.node = element("div", { class: "av-links" },
-      [queries, keys, lines, ...this.rowAxis.nodes, ...this.columnAxis.nodes]);
-    this.node.style.cssText = `width:${left + this.across + right}px; height:${above + height + 4}px`;
+      [queries, keys, this.svg, ...this.rowAxis.nodes, ...this.columnAxis.nodes]);
+    this.node.style.cssText = `height:${above + height + 4}px`;
     setType(this.node, type);
+    this.besides = left + right;
+    this.setAcross(narrow ? LINKS_WIDTH_NARROW : LINKS_WIDTH);
     this.controls = view.heads > 1 ? this.headBoxes() : null;
+  }
+
+  // The distance between the two columns of tokens.
+  setAcross(across) {
+    this.across = across;
+    this.svg.setAttribute("width", across);
+    this.node.style.width = `${this.besides + across}px`;
+  }
+
+  // The columns come closer, so that `room` CSS pixels hold both: a slide was laid out for the matrix.
+  fit(room) {
+    const across = Math.max(LINKS_WIDTH_NARROW, room - this.besides);
+    if (across >= this.across) return;
+    this.setAcross(across);
+    this.showHead();
+    this.showCell(this.view.state.cell);
   }
 
   // A box for every head, beside its line.

@@ -56,6 +56,14 @@
     enlarge(slide);
   }
 
+  // MathJax writes each formula twice, the second time for screen readers, and hides that by a rule of this page. The
+  // speaker view takes the notes and not the rule.
+  function hideSpokenMath() {
+    for (const spoken of document.querySelectorAll("aside.notes mjx-assistive-mml")) {
+      spoken.style.cssText = "position: absolute; clip-path: inset(50%)";
+    }
+  }
+
   // A slide without notes of its own has those of the slide before it in its section, and says from where.
   function carryNotes() {
     for (const section of document.querySelectorAll(".slides > section")) {
@@ -85,6 +93,7 @@
   async function start() {
     await MathJax.startup.promise;
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
+    hideSpokenMath();
     carryNotes();
     for (const slide of document.querySelectorAll(".slides section section")) {
       fit(slide);
@@ -93,7 +102,9 @@
     await Reveal.initialize({
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
       slideNumber: "c/t", pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
-      keyboard: { 27: null, 86: null, 190: null }, // Esc, v and . are keys of our views; without the focus nothing happens
+      // Esc, v and . are keys of our views; without the focus nothing happens. Of the keys that pause, b is left.
+      keyboard: { 27: null, 58: null, 59: null, 86: null, 190: null, 191: null },
+      help: false, // ? may be typed in a view
       // a view with the focus gets every key but those of a presenter's remote control
       keyboardCondition: (event) => !event.target.closest?.(".course-widget")
         || ["PageDown", "PageUp"].includes(event.key),

@@ -27,11 +27,14 @@ function activate({ commands }) {
   });
   found.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("keydown", steer, { capture: true });
+  document.body.addEventListener("keydown", spare);
   keepTheSlide();
 }
 
 // Before anybody else hears of a key. Right and left are one step, as Space and Shift+Space: to Reveal they are a jump
-// over fragments and the slides below. And Shift+Enter is for code, also where a jump left a heading selected.
+// over fragments and the slides below. And Shift+Enter is for code, also where a jump left a heading selected. Of the
+// letters and signs, b makes the screen dark, t and w are RISE's (notes, all slides); the others would pause, or add and
+// remove cells.
 function steer(event) {
   const { key, target, shiftKey, ctrlKey, altKey, metaKey } = event;
   const slide = document.querySelector(".reveal section.present > section.present");
@@ -42,11 +45,22 @@ function steer(event) {
     if (!shown) return event.stopImmediatePropagation(); // nothing to run here
     shown.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
   }
+  if (target.closest?.("input, textarea, select, [contenteditable=true], .jp-OutputArea, .jp-Dialog")) return;
+  if (isSign(key) && !"twTW".includes(key)) {
+    event.stopImmediatePropagation();
+    if ("bB".includes(key)) document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 190 }));
+  }
   if (!["ArrowRight", "ArrowLeft"].includes(key) || shiftKey) return;
-  if (target.closest?.("input, textarea, select, [contenteditable=true], .jp-OutputArea")) return;
   event.stopImmediatePropagation();
   event.preventDefault();
   document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 32, shiftKey: key === "ArrowLeft" }));
+}
+
+const isSign = (key) => key.length === 1 && key !== " ";
+
+// What is typed in a cell or pressed in a widget: Reveal, which listens above the page's body, would pause at some.
+function spare(event) {
+  if (isSign(event.key)) event.stopPropagation();
 }
 
 // The end of a result that came below the edge, the start of one that is longer than the slide.
