@@ -108,6 +108,10 @@ class Layer(Exercise):
                 odd = odd or [f"{part} gets {x} as it came in, not what the first half made of it"
                               for part, x in mine.given().items()
                               if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
+                odd = odd or _norm_of_a_branch(mine.given(), right.given())
+                odd = odd or [f"the last sum adds {x} as it came in, not what the first half made of it"
+                              for x in _last_sum(mine).terms if isinstance(x, str)
+                              and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
                                   + (f"\nWhy: {', '.join(odd)}." if odd else ""))
             elif odd:
@@ -138,6 +142,24 @@ class Layer(Exercise):
             return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls
         except Exception as error:
             return error, calls
+
+
+def _norm_of_a_branch(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
+    """What a part is given that should be called before, or after the sum: another part's result by itself."""
+    odd = []
+    for norm, given in mine.items():
+        inside = given.terms[0][0] if len(given.terms) == 1 and isinstance(given.terms[0], tuple) else ""
+        if inside and given != right.get(norm):
+            place = "in front of it" if str(right.get(inside)).startswith(f"{norm}(") else "after the sum"
+            odd.append(f"{norm} takes what {inside} returned, and belongs {place}")
+    return odd
+
+
+def _last_sum(formula: Formula) -> Formula:
+    """The outermost sum, without a call around it."""
+    while len(formula.terms) == 1 and isinstance(formula.terms[0], tuple):
+        formula = formula.terms[0][1]
+    return formula
 
 
 def _times(part: str, n: int) -> str:
