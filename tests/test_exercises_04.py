@@ -372,7 +372,7 @@ def kp_nan(layer, x, memory, src_mask):
     return causal, reads_all(layer, x, memory, src_mask), ignores
 
 
-@wrong("keeps_promises", "copy x anew for every t")
+@wrong("keeps_promises", "each in a new copy")
 def kp_copies_once(layer, x, memory, src_mask):
     given = layer, x, memory, src_mask
     out, other, causal = layer(*given[1:]), x.clone(), True
