@@ -79,11 +79,10 @@ ALT = {
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
         "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
         "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
-        "but that of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the "
-        "decoder asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal, and "
-        "beside each row the word it has to predict, “je”, “suis”, “là” and the full stop; weights "
-        "(B, n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five "
-        "columns, all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
+        "but that of the pad are checked; mask (B, 1, T_k). Masked self-attention: the decoder asks the decoder; four "
+        "by four for “<bos> je suis là”, the lower triangle with the diagonal, and beside each row the word it has to "
+        "predict, “je”, “suis”, “là” and the full stop; mask (T_q, T_q). Cross-attention: the decoder asks the memory; "
+        "four rows by five columns, all but the pad's column; mask (B, 1, T_k).",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -274,40 +273,39 @@ def parts():
 
 
 def three_attentions():
-    axes = card(450)
+    axes = card(432)
     may = np.array([word != "<pad>" for word in SOURCE])
     panels = (("encoder self-attention", "encoder", SOURCE, "encoder", SOURCE, np.tile(may, (len(SOURCE), 1)),
-               "(B, n_heads, T_k, T_k)", "(B, 1, T_k)", "key is not <pad>"),
+               "(B, 1, T_k)", "key is not <pad>"),
               ("masked self-attention", "decoder", TARGET, "decoder", TARGET, np.tri(len(TARGET), dtype=bool),
-               "(B, n_heads, T_q, T_q)", "(T_q, T_q)", "key is not after query"),
+               "(T_q, T_q)", "key is not after query"),
               ("cross-attention", "decoder", TARGET, "memory", SOURCE, np.tile(may, (len(TARGET), 1)),
-               "(B, n_heads, T_q, T_k)", "(B, 1, T_k)", "key is not <pad>"))
-    top, cell = 148, 36
-    for number, (name, asks, queries, answers, keys, mask, weights, shape, rule) in enumerate(panels):
+               "(B, 1, T_k)", "key is not <pad>"))
+    top, cell, size = 144, 40, 18
+    for number, (name, asks, queries, answers, keys, mask, shape, rule) in enumerate(panels):
         left = 10 + 315 * number
-        box(axes, left + 155, 225, 310, 430, fill=BAND, edge="none", corner=10)
-        text(axes, left + 155, 32, name, 17, INK, "bold")
-        box(axes, left + 78, 70, 104, 34, QUERY, asks, 16)
-        arrow(axes, (left + 131, 70), (left + 177, 70), QUERY, 2.4)
-        box(axes, left + 232, 70, 104, 34, KEY, answers, 16)
-        text(axes, left + 152, 55, "asks", 15, QUERY)
-        for x, role, color in ((78, "query", QUERY), (206, "keys,", KEY), (258, "values", VALUE)):
-            text(axes, left + x, 102, role, 15, color, "bold")
-        begin = left + 92
+        box(axes, left + 155, 216, 310, 412, fill=BAND, edge="none", corner=10)
+        text(axes, left + 155, 29, name, TYPE, INK, "bold")
+        box(axes, left + 76, 70, 104, 34, QUERY, asks, size)
+        arrow(axes, (left + 129, 70), (left + 181, 70), QUERY, 2.4)
+        box(axes, left + 234, 70, 104, 34, KEY, answers, size)
+        text(axes, left + 154, 54, "asks", size, QUERY)
+        for x, role, color in ((76, "query", QUERY), (200, "keys,", KEY), (264, "values", VALUE)):
+            text(axes, left + x, 103, role, size, color, "bold")
+        begin = left + 68
         for j, word in enumerate(keys):
-            text(axes, begin + (j + 0.5) * cell, top - 14, word.strip("<>"), 15, MUTED if word == "<pad>" else KEY)
+            text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), size, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
-            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), 15, MUTED if word == "<pad>" else QUERY,
+            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), size, MUTED if word == "<pad>" else QUERY,
                  align="right")
         checks(axes, begin, top, mask, cell)
         if name.startswith("masked"):
-            text(axes, begin + 4 * cell + 8, top - 14, "label", 15, GOOD, align="left")
+            text(axes, begin + 4 * cell + 8, top - 13, "label", size, GOOD, align="left")
             for i, word in enumerate(WRITTEN):
-                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", 15, GOOD, align="left")
-        for y, matrix, words in ((362, "weights", weights), (386, "mask", shape)):
-            text(axes, left + 24, y, matrix, 15, INK, "bold", "left")
-            text(axes, left + 106, y, words, 15, INK, align="left")
-        text(axes, left + 106, 412, rule, 15, GOOD, "bold", "left")
+                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", size, GOOD, align="left")
+        text(axes, left + 20, 370, "mask", size, INK, "bold", "left")
+        text(axes, left + 84, 370, shape, size, INK, align="left")
+        text(axes, left + 20, 400, rule, size, GOOD, "bold", "left")
     return axes
 
 
