@@ -4,7 +4,7 @@ from itertools import pairwise
 from math import log
 
 import numpy as np
-from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid, path, step, text, text_width, tint
+from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid, path, step, text, tint
 
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
@@ -27,22 +27,22 @@ AHEAD = log(max(SMOOTHED) / min(SMOOTHED))
 """How far the label's score is above the others when it is reached."""
 
 PARTS = {
-    "source_embed": (1, 72, 172, 112, 46, "embedding", "+ position"),
-    "encoder_norm_1": (3, 196, 98, 60, 30, "norm"),
-    "encoder_attention": (2, 298, 98, 116, 46, "self-attention", "q k v"),
-    "encoder_norm_2": (3, 404, 98, 60, 30, "norm"),
-    "encoder_feed_forward": (4, 506, 98, 116, 46, "feed-forward"),
-    "encoder_norm": (3, 612, 172, 60, 30, "norm"),
-    "target_embed": (1, 72, 400, 112, 46, "embedding", "+ position"),
-    "decoder_norm_1": (3, 196, 326, 60, 30, "norm"),
-    "masked_attention": (5, 298, 326, 116, 64, "masked self-", "attention", "q k v"),
-    "decoder_norm_2": (3, 404, 326, 60, 30, "norm"),
-    "cross_attention": (6, 506, 326, 116, 64, "cross-", "attention", "q k v"),
-    "decoder_norm_3": (3, 612, 326, 60, 30, "norm"),
-    "decoder_feed_forward": (4, 714, 326, 116, 46, "feed-forward"),
-    "decoder_norm": (3, 820, 400, 60, 30, "norm"),
-    "softmax": (7, 902, 400, 80, 46, "linear", "softmax"),
-    "next_word": (8, 902, 326, 80, 40, "là"),
+    "source_embed": (1, 86, 150, 124, 52, "embedding", "+ position"),
+    "encoder_attention": (2, 250, 62, 136, 52, "self-", "attention"),
+    "encoder_norm_1": (3, 210, 116, 82, 28, "norm"),
+    "encoder_feed_forward": (4, 420, 62, 136, 52, "feed-", "forward"),
+    "encoder_norm_2": (3, 380, 116, 82, 28, "norm"),
+    "encoder_norm": (3, 566, 150, 82, 28, "norm"),
+    "target_embed": (1, 86, 350, 124, 52, "embedding", "+ position"),
+    "masked_attention": (5, 250, 262, 136, 52, "masked self-", "attention"),
+    "decoder_norm_1": (3, 210, 316, 82, 28, "norm"),
+    "cross_attention": (6, 420, 262, 136, 52, "cross-", "attention"),
+    "decoder_norm_2": (3, 380, 316, 82, 28, "norm"),
+    "decoder_feed_forward": (4, 590, 262, 136, 52, "feed-", "forward"),
+    "decoder_norm_3": (3, 550, 316, 82, 28, "norm"),
+    "decoder_norm": (3, 736, 350, 82, 28, "norm"),
+    "softmax": (7, 854, 350, 104, 52, "linear", "softmax"),
+    "next_word": (8, 854, 262, 104, 40, "là"),
 }
 """The map's parts: number, centre, size, label, second line."""
 
@@ -50,22 +50,18 @@ ALT = {
     "04_map":
         "The Transformer of this lesson as a map with eight numbered parts, read from left to right. Above, the "
         "encoder: “I am here .” goes through embedding plus position (1) onto a straight line, the residual path. "
-        "Twice a branch leaves the line, passes a norm (3), then self-attention (2) with query, key and value, or "
-        "the feed-forward network (4), and is added to the line at a plus sign. This layer stands there N times; "
-        "after a last norm comes the memory, (B, T_k, d_model). Below, the decoder: “<bos> je suis” goes through "
-        "embedding plus position (1) onto its own line, with three such branches: masked self-attention (5), "
-        "cross-attention (6) and feed-forward (4), again N times. Cross-attention takes its query from the decoder, "
-        "keys and values from the memory. A last norm, then linear and softmax (7), give the next word (8), “là”, "
-        "which goes back in. A small inset shows the paper's order: there the norm stands on the line, after each "
-        "sum.",
+        "Twice a branch leaves the line, passes a norm (3), then self-attention (2) or the feed-forward network (4), "
+        "and is added to the line at a plus sign. This layer stands there N times; after a last norm comes the "
+        "memory, (B, T_k, d_model). Below, the decoder: “<bos> je suis” goes through embedding plus position (1) onto "
+        "its own line, with three such branches: masked self-attention (5), cross-attention (6) and feed-forward (4), "
+        "again N times. Cross-attention takes its query from the decoder, keys and values from the memory. A last "
+        "norm, then linear and softmax (7), give the next word (8), “là”, which goes back in.",
     "04_encoder_layer":
-        "An encoder layer with the LayerNorm in two places. Both have a thick residual path from bottom to top; "
-        "self-attention and feed-forward read from it to the side, and their results are added to it. Left, post-LN, "
-        "as in the paper of 2017: after each sum a LayerNorm stands on the path itself, so the path leads through "
-        "every LayerNorm. Right, pre-LN, used since 2018, in tensor2tensor and GPT-2, "
-        "and in this course: each LayerNorm stands beside the path, before self-attention and before feed-forward, and "
-        "the path is straight and free. After the last layer follows one more "
-        "LayerNorm.",
+        "An encoder layer in both orders, read from left to right; the line is the residual path. Left, post-LN, the "
+        "norm on the path: a branch leaves the line, passes attention and is added to it; then norm_1 stands on the "
+        "line itself. The same again with feed_forward and norm_2. Right, pre-LN, the norm in the branch: a branch "
+        "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
+        "feed_forward. No box stands on the line.",
     "04_parts":
         "Three parts that are new. The residual path: x goes straight on, a branch leads through a part F, and what F "
         "computes is added, x + F(x). LayerNorm: three tokens, a row of numbers for each; the mean μ and the standard "
@@ -83,11 +79,10 @@ ALT = {
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
         "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
         "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
-        "but that of the pad are checked; weights (B, n_heads, T_k, T_k), mask (B, 1, T_k). Masked self-attention: the "
-        "decoder asks the decoder; four by four for “<bos> je suis là”, the lower triangle with the diagonal, and "
-        "beside each row the word it has to predict, “je”, “suis”, “là” and the full stop; weights "
-        "(B, n_heads, T_q, T_q), mask (T_q, T_q). Cross-attention: the decoder asks the memory; four rows by five "
-        "columns, all but the pad's column; weights (B, n_heads, T_q, T_k), mask (B, 1, T_k).",
+        "but that of the pad are checked; mask (B, 1, T_k). Masked self-attention: the decoder asks the decoder; four "
+        "by four for “<bos> je suis là”, the lower triangle with the diagonal, and beside each row the word it has to "
+        "predict, “je”, “suis”, “là” and the full stop; mask (T_q, T_q). Cross-attention: the decoder asks the memory; "
+        "four rows by five columns, all but the pad's column; mask (B, 1, T_k).",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -109,108 +104,95 @@ ALT = {
 }
 
 
+TYPE = 20
+"""Of the map and the encoder layer: 24 pixels on a slide."""
+
+
 def _part(axes, name):
-    """A numbered part of the map; the letters q, k and v have their colours."""
+    """A numbered part of the map."""
     number, x, y, width, height, *lines = PARTS[name]
-    small = height < 40
-    box(axes, x, y, width, height, fill=PAPER, color=MUTED if small else INK)
+    is_norm = lines == ["norm"]
+    box(axes, x, y, width, height, fill=PAPER, color=MUTED if is_norm else INK)
     for line, words in enumerate(lines):
-        row = y + 9.5 * (2 * line - len(lines) + 1)
-        if words == "q k v":
-            for letter, color, at in zip("qkv", (QUERY, KEY, VALUE), (-22, 0, 22), strict=True):
-                text(axes, x + at, row, letter, 16, color, "bold")
-        else:
-            text(axes, x, row, words, 16, "#4B5563" if small else INK)
-    disc(axes, x - width / 2 + 2, y - height / 2 - 1, str(number), radius=10, size=14, fill=INK, text_color=PAPER,
-         weight="bold")
+        text(axes, x + 6 * is_norm, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
+    top = y if is_norm else y - height / 2 - 6
+    disc(axes, x - width / 2 - 4, top, str(number), radius=12, size=TYPE, fill=INK, text_color=PAPER, weight="bold")
 
 
 def _branch(axes, norm, part, stream):
     """What leaves the stream, passes a norm and a part, and is added to the stream at a plus."""
-    (_, x, y, width, *_), (_, to, _, wide, high, *_) = PARTS[norm], PARTS[part]
-    path(axes, (x - width / 2 - 16, stream), (x - width / 2 - 16, y), (x - width / 2, y))
-    color = QUERY if part == "cross_attention" else INK
-    arrow(axes, (x + width / 2 + 1, y), (to - wide / 2, y), color)
-    arrow(axes, (to, y + high / 2), (to, stream - 13))
-    disc(axes, to, stream, "+", GOOD, radius=13, size=20)
+    (_, x, y, _, high, *_), (_, to, top, _, tall, *_) = PARTS[norm], PARTS[part]
+    path(axes, (x, stream), (x, y + high / 2), head=False)
+    arrow(axes, (x, y - high / 2), (x, top + tall / 2), QUERY if part == "cross_attention" else INK)
+    plus = to + (to - x)
+    arrow(axes, (plus, top + tall / 2), (plus, stream - 13))
+    disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
 
 
 def map():
-    axes = card(480)
+    axes = card(432)
     upper, lower = PARTS["source_embed"][2], PARTS["target_embed"][2]
-    for left, right, stream, name in ((142, 574, upper, "encoder layer, N times"),
-                                      (142, 782, lower, "decoder layer, N times")):
-        box(axes, (left + right) / 2, stream - 56, right - left, 176, fill=BAND, edge="none", corner=10)
-        text(axes, left + 12, stream - 131, name, 17, INK, "bold", "left")
-    for stream, ends in ((upper, (285, 493, 582, 656)), (lower, (285, 493, 701, 790, 862))):
-        for begin, end in pairwise((128, *ends)):
+    for right, stream, name in ((504, upper, "encoder layer, N times"), (674, lower, "decoder layer, N times")):
+        box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
+        text(axes, 166, stream + 23, name, TYPE, INK, "bold", "left")
+    for stream, ends in ((upper, (276, 446, 509, 628)), (lower, (276, 446, 616, 679, 800))):
+        for begin, end in pairwise((150, *ends)):
             arrow(axes, (begin, stream), (end, stream), GOOD, 3)
-    text(axes, 330, upper + 17, "residual path", 17, GOOD, "bold", "left")
-    _branch(axes, "encoder_norm_1", "encoder_attention", upper)
-    _branch(axes, "encoder_norm_2", "encoder_feed_forward", upper)
+    text(axes, 664, lower + 23, "residual path", TYPE, GOOD, "bold", "right")
+    for norm, part in (("encoder_norm_1", "encoder_attention"), ("encoder_norm_2", "encoder_feed_forward")):
+        _branch(axes, norm, part, upper)
     for norm, part in (("decoder_norm_1", "masked_attention"), ("decoder_norm_2", "cross_attention"),
                        ("decoder_norm_3", "decoder_feed_forward")):
         _branch(axes, norm, part, lower)
-    box(axes, 712, upper, 100, 36, fill=INK, label="memory", size=18, text_color=PAPER, weight="bold")
-    text(axes, 712, upper + 32, "(B, T_k, d_model)", 17, MUTED)
-    path(axes, (700, upper + 44), (700, 228), (506, 228), (506, 294), color=KEY)
-    path(axes, (724, upper + 44), (724, 240), (530, 240), (530, 294), color=VALUE)
-    text(axes, 740, 236, "k and v, for all N layers", 17, INK, align="left")
+    box(axes, 690, upper, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
+    text(axes, 756, upper, "(B, T_k, d_model)", TYPE, MUTED, align="left")
+    path(axes, (672, upper + 21), (672, 196), (408, 196), (408, 233), color=KEY)
+    path(axes, (692, upper + 21), (692, 212), (432, 212), (432, 233), color=VALUE)
+    text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
+    text(axes, 726, 204, "and", TYPE, align="left")
+    text(axes, 772, 204, "v", TYPE, VALUE, "bold", "left")
+    text(axes, 790, 204, "for all N layers", TYPE, align="left")
     for name in PARTS:
         _part(axes, name)
-    arrow(axes, (902, 376), (902, 347))
-    dashes(axes, (943, 326), (952, 326), (952, 462), (148, 462), color=INK)
-    text(axes, 640, 446, "the next word goes back in", 17)
+    arrow(axes, (854, 324), (854, 283))
+    dashes(axes, (907, 262), (932, 262), (932, 414), (170, 414), color=INK)
+    text(axes, 560, 398, "the next word goes back in", TYPE)
     for stream, words, shape in ((upper, SOURCE[:4], "(B, T_k)"), (lower, TARGET[:3], "(B, T_q)")):
-        arrow(axes, (72, stream + 48), (72, stream + 24))
-        text(axes, 72, stream + 60, " ".join(words), 16, INK, "bold")
-        text(axes, 72, stream - 38, shape, 17, MUTED)
-    _paper_order(axes, 800, 100)
+        arrow(axes, (86, stream + 48), (86, stream + 28))
+        text(axes, 88, stream + 62, " ".join(words), TYPE, INK, "bold")
+        text(axes, 92, stream - 46, shape, TYPE, MUTED)
     return axes
 
 
-def _paper_order(axes, left, stream):
-    """Small: the norm on the path, after the sum."""
-    box(axes, left + 66, stream - 18, 164, 138, fill=PAPER, edge=RULE, corner=8, line=1.2, dashed=True)
-    text(axes, left + 66, stream - 70, "the paper's order:", 15, INK, "bold")
-    text(axes, left + 66, stream - 52, "norm on the path", 15, BAD, "bold")
-    for begin, end in ((left - 8, left + 45), (left + 67, left + 84), (left + 128, left + 142)):
-        arrow(axes, (begin, stream + 26), (end, stream + 26), GOOD, 2)
-    path(axes, (left, stream + 26), (left, stream - 14), (left + 36, stream - 14))
-    box(axes, left + 56, stream - 14, 40, 26, fill=PAPER, label="F", size=15)
-    arrow(axes, (left + 56, stream), (left + 56, stream + 14))
-    disc(axes, left + 56, stream + 26, "+", GOOD, radius=10, size=16)
-    box(axes, left + 106, stream + 26, 44, 26, BAD, "norm", 14, fill=PAPER)
-
-
 def encoder_layer():
-    axes = card(450)
-    top, bottom, rows = 80, 390, ((368, 302, "self-attention"), (222, 156, "feed-forward"))
-    for left, name, note, verdict, order in (
-            (10, "post-LN", "the paper, 2017", "the path leads through every LayerNorm",
-             "norm after each sum"),
-            (485, "pre-LN", "tensor2tensor 2018, GPT-2; this course", "a straight path from bottom to top",
-             "norm in front of each sublayer")):
-        pre, stream, beside = name == "pre-LN", left + 96, left + 318
-        box(axes, left + 232.5, 225, 465, 430, fill=BAND, edge="none", corner=10)
-        text(axes, left + 18, 32, name, 18, INK, "bold", "left")
-        text(axes, left + 32 + text_width(name, 18, "bold"), 32, note, 15, MUTED, align="left")
-        text(axes, left + 18, 58, verdict, 15, INK, "bold", "left")
-        text(axes, left + 232, 420, order, 18)
-        text(axes, stream - 14, bottom - 6, "$x$", 22, align="right")
-        arrow(axes, (stream, bottom), (stream, top), GOOD, 4)
-        for low, high, label in rows:
+    axes = card(206)
+    stream, high, middle = 166, 70, 122
+    for left, title in ((8, "post-LN: the norm on the path"), (486, "pre-LN: the norm in the branch")):
+        pre = title.startswith("pre")
+        box(axes, left + 233, 103, 466, 194, fill=BAND, edge="none", corner=10)
+        text(axes, left + 16, 26, title, TYPE, INK, "bold", "left")
+        text(axes, left + 18, stream, "$x$", 26)
+        stops = [left + 34]
+        for take, part, norm, number in ((62, 128, "attention", 1), (250, 170, "feed_forward", 2)):
+            take, plus = left + take + 14 * pre, left + take + (94 if pre else 64)
+            centre = (take + plus) / 2
             if pre:
-                path(axes, (stream, low), (beside - 66, low))
-                box(axes, beside, low, 128, 34, label="LayerNorm", fill=PAPER)
-                arrow(axes, (beside, low - 18), (beside, high + 21))
+                path(axes, (take, stream), (take, middle + 15), head=False)
+                arrow(axes, (take, middle - 15), (take, high + 20))
+                box(axes, take, middle, 88, 30, fill=PAPER, label=f"norm_{number}", size=TYPE)
             else:
-                path(axes, (stream, low), (beside, low), (beside, high + 21))
-                box(axes, stream, high - 40, 128, 34, label="LayerNorm", fill=PAPER, line=2.8)
-            box(axes, beside, high, 176, 38, fill=INK, label=label, size=16, text_color=PAPER)
-            arrow(axes, (beside - 89, high), (stream + 15, high))
-            disc(axes, stream, high, "+", GOOD, radius=13, size=19)
-    text(axes, 603, 92, "after the last layer: one more LayerNorm", 15, MUTED, align="left")
+                arrow(axes, (take, stream), (take, high + 20))
+            arrow(axes, (plus, high + 20), (plus, stream - 13))
+            box(axes, centre, high, part, 38, fill=INK, label=norm, size=TYPE, text_color=PAPER)
+            arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
+            stops.append(plus + 13)
+            disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
+            if not pre:
+                at = plus + 70
+                arrow(axes, (stops[-1], stream), (at - 44, stream), GOOD, 3)
+                box(axes, at, stream, 86, 34, fill=PAPER, label=f"norm_{number}", size=TYPE, line=2.4)
+                stops.append(at + 43)
+        arrow(axes, (stops[-1], stream), (left + 460, stream), GOOD, 3)
     return axes
 
 
@@ -291,40 +273,39 @@ def parts():
 
 
 def three_attentions():
-    axes = card(450)
+    axes = card(432)
     may = np.array([word != "<pad>" for word in SOURCE])
     panels = (("encoder self-attention", "encoder", SOURCE, "encoder", SOURCE, np.tile(may, (len(SOURCE), 1)),
-               "(B, n_heads, T_k, T_k)", "(B, 1, T_k)", "key is not <pad>"),
+               "(B, 1, T_k)", "key is not <pad>"),
               ("masked self-attention", "decoder", TARGET, "decoder", TARGET, np.tri(len(TARGET), dtype=bool),
-               "(B, n_heads, T_q, T_q)", "(T_q, T_q)", "key is not after query"),
+               "(T_q, T_q)", "key is not after query"),
               ("cross-attention", "decoder", TARGET, "memory", SOURCE, np.tile(may, (len(TARGET), 1)),
-               "(B, n_heads, T_q, T_k)", "(B, 1, T_k)", "key is not <pad>"))
-    top, cell = 148, 36
-    for number, (name, asks, queries, answers, keys, mask, weights, shape, rule) in enumerate(panels):
+               "(B, 1, T_k)", "key is not <pad>"))
+    top, cell, size = 144, 40, 18
+    for number, (name, asks, queries, answers, keys, mask, shape, rule) in enumerate(panels):
         left = 10 + 315 * number
-        box(axes, left + 155, 225, 310, 430, fill=BAND, edge="none", corner=10)
-        text(axes, left + 155, 32, name, 17, INK, "bold")
-        box(axes, left + 78, 70, 104, 34, QUERY, asks, 16)
-        arrow(axes, (left + 131, 70), (left + 177, 70), QUERY, 2.4)
-        box(axes, left + 232, 70, 104, 34, KEY, answers, 16)
-        text(axes, left + 152, 55, "asks", 15, QUERY)
-        for x, role, color in ((78, "query", QUERY), (206, "keys,", KEY), (258, "values", VALUE)):
-            text(axes, left + x, 102, role, 15, color, "bold")
-        begin = left + 92
+        box(axes, left + 155, 216, 310, 412, fill=BAND, edge="none", corner=10)
+        text(axes, left + 155, 29, name, TYPE, INK, "bold")
+        box(axes, left + 76, 70, 104, 34, QUERY, asks, size)
+        arrow(axes, (left + 129, 70), (left + 181, 70), QUERY, 2.4)
+        box(axes, left + 234, 70, 104, 34, KEY, answers, size)
+        text(axes, left + 154, 54, "asks", size, QUERY)
+        for x, role, color in ((76, "query", QUERY), (200, "keys,", KEY), (264, "values", VALUE)):
+            text(axes, left + x, 103, role, size, color, "bold")
+        begin = left + 68
         for j, word in enumerate(keys):
-            text(axes, begin + (j + 0.5) * cell, top - 14, word.strip("<>"), 15, MUTED if word == "<pad>" else KEY)
+            text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), size, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
-            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), 15, MUTED if word == "<pad>" else QUERY,
+            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), size, MUTED if word == "<pad>" else QUERY,
                  align="right")
         checks(axes, begin, top, mask, cell)
         if name.startswith("masked"):
-            text(axes, begin + 4 * cell + 8, top - 14, "label", 15, GOOD, align="left")
+            text(axes, begin + 4 * cell + 8, top - 13, "label", size, GOOD, align="left")
             for i, word in enumerate(WRITTEN):
-                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", 15, GOOD, align="left")
-        for y, matrix, words in ((362, "weights", weights), (386, "mask", shape)):
-            text(axes, left + 24, y, matrix, 15, INK, "bold", "left")
-            text(axes, left + 106, y, words, 15, INK, align="left")
-        text(axes, left + 106, 412, rule, 15, GOOD, "bold", "left")
+                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", size, GOOD, align="left")
+        text(axes, left + 20, 370, "mask", size, INK, "bold", "left")
+        text(axes, left + 84, 370, shape, size, INK, align="left")
+        text(axes, left + 20, 400, rule, size, GOOD, "bold", "left")
     return axes
 
 

@@ -183,6 +183,42 @@ def el_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(h + feed_forward(h))
 
 
+@wrong("encoder_layer", "Why: norm_1 takes what attention returned, and belongs after the sum, norm_2 takes what")
+def el_norms_the_branchs_output(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    x = x + norm_1(attention(x))
+    return x + norm_2(feed_forward(x))
+
+
+@wrong("encoder_layer", "Why: norm_2 takes what feed_forward returned, and belongs in front of it.")
+def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        return x + norm_2(feed_forward(x))
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        h = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(h))
+    h = norm_1(x + attention(x))
+    return norm_2(h + feed_forward(h))
+
+
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    h = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(h))
+
+
 @wrong("encoder_layer", "`x` was changed")
 def el_in_place(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
@@ -336,7 +372,7 @@ def kp_nan(layer, x, memory, src_mask):
     return causal, reads_all(layer, x, memory, src_mask), ignores
 
 
-@wrong("keeps_promises", "copy x anew for every t")
+@wrong("keeps_promises", "each in a new copy")
 def kp_copies_once(layer, x, memory, src_mask):
     given = layer, x, memory, src_mask
     out, other, causal = layer(*given[1:]), x.clone(), True
@@ -444,11 +480,74 @@ def kp_later_and_padding_at_once(layer, x, memory, src_mask):
     return causal, reads_all(*given), torch.allclose(layer(x, padding, src_mask), out, atol=1e-5)
 
 
+def the_stub(layer, x, memory, src_mask):
+    """What the stub gives: is the layer causal, and which outputs move."""
+    before = layer(x, memory, src_mask)
+    causal = not any((layer(changed(x, t), memory, src_mask) - before)[:t].abs().amax() > 1e-4
+                     for t in range(1, len(x)))
+
+    def moved(new_x, new_memory):
+        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
+    return causal, moved
+
+
+@wrong("keeps_promises", "x and memory differ in length")
+def kp_counts_x_for_the_memory(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    reads_memory = ignores_padding = True
+    for j in range(len(x)):
+        outputs = moved(x, changed(memory, j))
+        if src_mask[j]:
+            reads_memory = reads_memory and bool(outputs.all())
+        else:
+            ignores_padding = ignores_padding and not outputs.any()
+    return causal, reads_memory, ignores_padding
+
+
+@wrong("keeps_promises", "x and memory differ in length")
+def kp_counts_x_for_the_padding(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
+    leak = any(moved(x, changed(memory, j)).any() for j in range(len(x)) if not src_mask[j])
+    return causal, bool(read[src_mask].all()), not leak
+
+
+@wrong("keeps_promises", "x and memory differ in length")
+def kp_changes_x_for_the_memory(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    read = torch.stack([moved(changed(x, j), memory) for j in range(len(memory))])
+    return causal, bool(read[src_mask].all()), not read[~src_mask].any()
+
+
+@wrong("keeps_promises", "places are counted from 0")
+def kp_one_place_too_far(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory) + 1)])
+    return causal, bool(read[:-1][src_mask].all()), not read[:-1][~src_mask].any()
+
+
+@wrong("keeps_promises", "Not every word of the memory was put to the test on its own")
+def kp_counts_from_one(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    places = range(1, len(memory))
+    read = [bool(moved(x, changed(memory, j)).all()) for j in places if src_mask[j]]
+    leak = [bool(moved(x, changed(memory, j)).any()) for j in places if not src_mask[j]]
+    return causal, all(read), not any(leak)
+
+
+@wrong("keeps_promises", "wherever that is")
+def kp_padding_behind_the_words(layer, x, memory, src_mask):
+    causal, moved = the_stub(layer, x, memory, src_mask)
+    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
+    n_words = src_mask.sum()
+    return causal, bool(read[:n_words].all()), not read[n_words:].any()
+
+
 @right("keeps_promises")
 def kp_the_stub_filled_in(layer, x, memory, src_mask):
     before = layer(x, memory, src_mask)
-    def moved(x, memory):
-        return (layer(x, memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
+    def moved(new_x, new_memory):
+        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
     def changed(states, i):
         states = states.clone()
         states[i] = -states[i]

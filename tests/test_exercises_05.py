@@ -643,20 +643,20 @@ right("lora_linear", lambda x, W, b, A, B, scale: F.linear(x, W, b) + F.linear(F
 
 # --- post_norm_layer -----------------------------------------------------------------------------------------
 
-@wrong("post_norm_layer", "Why: This is pre-norm, the order of lesson 04's model.")
+@wrong("post_norm_layer", "Why: norm_1 stands in front of attention, and belongs after the sum")
 def pl_pre_norm(x, attention, feed_forward, norm_1, norm_2):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
         x = x + sublayer(norm(x))
     return x
 
 
-@wrong("post_norm_layer", "Why: The norm is taken of what is added.")
+@wrong("post_norm_layer", "Why: norm_1 takes what attention returned, and belongs after the sum")
 def pl_norms_the_branch(x, attention, feed_forward, norm_1, norm_2):
     h = x + norm_1(attention(x))
     return h + norm_2(feed_forward(h))
 
 
-@wrong("post_norm_layer", "Why: The second residual adds the old x.")
+@wrong("post_norm_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
 def pl_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(feed_forward(norm_1(attention(x) + x)) + x)
 
@@ -666,7 +666,7 @@ def pl_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(norm_1(x + attention(x)) + feed_forward(x))
 
 
-@wrong("post_norm_layer", "Why: The norms are swapped.")
+@wrong("post_norm_layer", "Why: feed_forward gets what norm_2 returned; expected what norm_1 returns.")
 def pl_norms_swapped(x, attention, feed_forward, norm_1, norm_2):
     h = norm_2(x + attention(x))
     return norm_1(h + feed_forward(h))

@@ -209,10 +209,10 @@ def test_in_class_the_first_cells_and_the_exercises_are_enough(name, capsys):
 
 
 def test_a_function_named_as_a_parameter_is_does_not_move():
-    """In lesson 04 the cells of *Find the bug* define `norm_2`, which a solution takes as an argument."""
+    """In lesson 04 a solution takes norms as arguments, and the bugs of *Find the bug* stay where they are."""
     assert names("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
     cells = [cell.source for cell in made("04_transformer", handouts.blank).cells]
-    number = next(number for number, source in enumerate(cells) if source.startswith("def look_across_1"))
+    number = next(number for number, source in enumerate(cells) if source.startswith("def bug_1"))
     assert cells[number - 1].startswith("### Three layers, one bug each")
 
 

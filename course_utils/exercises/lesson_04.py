@@ -178,8 +178,8 @@ def keeps_promises(layer, x, memory, src_mask):
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
     before = layer(x, memory, src_mask)
-    def moved(x, memory):                           # which outputs? bool (T_q,)
-        return (layer(x, memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
+    def moved(new_x, new_memory):                   # which outputs? bool (T_q,)
+        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
     def changed(states, i):                         # a copy, another word at i
         states = states.clone()
         states[i] = -states[i]
@@ -255,6 +255,7 @@ def _without_padding(rng):
 
 
 CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
+MOVED = "moved(x, changed(memory, j))"
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
@@ -293,29 +294,33 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
           ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
           ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory"),
-          ("changed(x, t), memory", "x + x * (torch.arange(len(x))[:, None] == t), memory"),
           ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory", READ, "True", IGNORED, "True"),
           ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
-    *each("A causal layer is called not causal. Compare only the outputs before t, out[:t]: output t may change, and "
-          "so may all after it. And copy x anew for every t, or the changes pile up.",
-          ("[:t]", ""), ("[:t]", "[:t + 1]")),
-    *each("A leak from a later word was not seen. Change every x[t] in turn, and compare all outputs before it.",
-          ("in range(len(x))", "in [len(x) - 1]"), ("in range(len(x))", "in range(len(x) - 1)"),
-          ("[:t]", "[:t][:1]"), ("[:t]", "[:t][:2]"), ("[:t]", "[:t][-1:]")),
+    *each("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs "
+          "before it, out[:t]: output t may change, and so may all after it.",
+          ("[:t]", ""), ("[:t]", "[:t + 1]"), ("in range(len(x))", "in [len(x) - 1]"),
+          ("in range(len(x))", "in range(len(x) - 1)"), ("[:t]", "[:t][:1]")),
     *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
           "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
           "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
-          (READ, "bool(read[:src_mask.sum()].all())")),
+          (READ, "bool(read[:src_mask.sum()].all())"),
+          (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()")),
     *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
           "`moved` already says which outputs changed; take `.all()` of it.",
           (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
     *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
           "of the memory, which has other places than x: for j in range(len(memory)).",
           ("for j in range(len(memory))", "for j in range(len(x))"), (READ, "bool(read[src_mask].any(0).all())"),
-          (READ, "bool(read[src_mask][0].all())"), (READ, "bool(read[src_mask][:2].all())"),
+          (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[src_mask][0].all())"),
           (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
+    *each("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
+          "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).",
+          (READ, f"all({MOVED}.all() for j in range(len(x)) if src_mask[j])"),
+          (IGNORED, f"not any({MOVED}.any() for j in range(len(x)) if not src_mask[j])"),
+          ("moved(x, changed(memory, j))", "moved(changed(x, j), memory)"),
+          ("range(len(memory))", "range(len(memory) + 1)")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the "
           "padding: times a weight of 0 it is NaN. Write a number.)",

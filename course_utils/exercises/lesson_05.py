@@ -673,22 +673,9 @@ def post_norm_layer(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(x + feed_forward(x))
 
 
-FIRST, SECOND = "norm_1(x + attention(x))", "norm_2(x + feed_forward(x))"
-
 POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {
     "on ordinary inputs": lambda rng: ENCODER_LAYER.cases["with pre_norm=False"](rng)[:-1],
-}, (
-    ("This is pre-norm, the order of lesson 04's model. BERT norms each sum: norm_1(x + attention(x)).",
-     FIRST, "x + attention(norm_1(x))", SECOND, "x + feed_forward(norm_2(x))"),
-    ("The norm is taken of what is added. BERT norms the sum: norm_1(x + attention(x)).",
-     FIRST, "x + norm_1(attention(x))", SECOND, "x + norm_2(feed_forward(x))"),
-    ("The second residual adds the old x. It adds what the first half made: x = norm_1(x + attention(x)) first.",
-     FIRST, "x, old = norm_1(x + attention(x)), x", SECOND, "norm_2(old + feed_forward(x))"),
-    ("The norms are swapped. Each has numbers of its own: norm_1 is attention's, norm_2 that of feed_forward.",
-     FIRST, FIRST.replace("1", "2"), SECOND, SECOND.replace("2", "1")),
-    ("The halves are swapped: attention comes first.",
-     FIRST, FIRST.replace("attention", "feed_forward"), SECOND, SECOND.replace("feed_forward", "attention")),
-))
+})
 
 
 LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,

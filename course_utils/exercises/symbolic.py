@@ -105,12 +105,15 @@ class Layer(Exercise):
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
                 odd = odd or [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
                               for x in right.terms if isinstance(x, str) and x not in mine.terms]
+                odd = odd or _misplaced(mine.given(), right.given())
                 odd = odd or [f"{part} gets {x} as it came in, not what the first half made of it"
                               for part, x in mine.given().items()
                               if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
-                known = [why for why, wrong in self.known if self._run(wrong, self.cases[condition])[0] == mine]
-                why = known[0] if known else f"{', '.join(odd)}." if odd else ""
-                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}" + f"\nWhy: {why}" * bool(why))
+                odd = odd or [f"the last sum adds {x} as it came in, not what the first half made of it"
+                              for x in _last_sum(mine).terms if isinstance(x, str)
+                              and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
+                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
+                                  + (f"\nWhy: {', '.join(odd)}." if odd else ""))
             elif odd:
                 often = often or f"{condition} {', '.join(odd)}"
         try:
@@ -139,6 +142,36 @@ class Layer(Exercise):
             return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls
         except Exception as error:
             return error, calls
+
+
+def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
+    """What is called too early or too late: a part that is given another part's result by itself, and should not be."""
+    odd = []
+    for part, given in mine.items():
+        inside, expected = _caller(given), _caller(right.get(part))
+        if not inside or inside == expected or given == right.get(part):
+            continue
+        if expected:
+            odd.append(f"{part} gets what {inside} returned; expected what {expected} returns")
+        elif len(right[inside].terms) > 1:
+            odd.append(f"{inside} stands in front of {part}, and belongs after the sum")
+        else:
+            place = "in front of it" if _caller(right[inside]) == part else "after the sum"
+            odd.append(f"{part} takes what {inside} returned, and belongs {place}")
+    return odd
+
+
+def _caller(formula: Formula | None) -> str:
+    """The part whose result a formula is, nothing added."""
+    alone = formula is not None and len(formula.terms) == 1 and isinstance(formula.terms[0], tuple)
+    return formula.terms[0][0] if alone else ""
+
+
+def _last_sum(formula: Formula) -> Formula:
+    """The outermost sum, without a call around it."""
+    while _caller(formula):
+        formula = formula.terms[0][1]
+    return formula
 
 
 def _times(part: str, n: int) -> str:
