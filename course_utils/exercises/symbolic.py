@@ -147,17 +147,27 @@ class Layer(Exercise):
 def _norm_of_a_branch(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
     """What a part is given that should be called before, or after the sum: another part's result by itself."""
     odd = []
-    for norm, given in mine.items():
-        inside = given.terms[0][0] if len(given.terms) == 1 and isinstance(given.terms[0], tuple) else ""
-        if inside and given != right.get(norm):
-            place = "in front of it" if str(right.get(inside)).startswith(f"{norm}(") else "after the sum"
-            odd.append(f"{norm} takes what {inside} returned, and belongs {place}")
+    for part, given in mine.items():
+        inside, expected = _caller(given), _caller(right.get(part))
+        if not inside or inside == expected or given == right.get(part):
+            continue
+        if expected:
+            odd.append(f"{part} gets what {inside} returned; expected what {expected} returns")
+        else:
+            place = "in front of it" if _caller(right.get(inside)) == part else "after the sum"
+            odd.append(f"{part} takes what {inside} returned, and belongs {place}")
     return odd
+
+
+def _caller(formula: Formula | None) -> str:
+    """The part whose result a formula is, nothing added."""
+    alone = formula is not None and len(formula.terms) == 1 and isinstance(formula.terms[0], tuple)
+    return formula.terms[0][0] if alone else ""
 
 
 def _last_sum(formula: Formula) -> Formula:
     """The outermost sum, without a call around it."""
-    while len(formula.terms) == 1 and isinstance(formula.terms[0], tuple):
+    while _caller(formula):
         formula = formula.terms[0][1]
     return formula
 
