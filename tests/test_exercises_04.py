@@ -317,6 +317,54 @@ def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(torch.stack([attended, feed_forward(attended)]).sum(0))
 
 
+# --- decoder_layer -------------------------------------------------------------------------------------------
+
+@wrong("decoder_layer", "Why: look_across gets what norm_1 returned; expected what norm_2 returns, look_back gets")
+def dl_source_first(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = x + look_across(norm_1(x))
+    x = x + look_back(norm_2(x))
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: look_across is never called, norm_2 is never called.")
+def dl_of_a_gpt(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = x + look_back(norm_1(x))
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: norm_1 takes what look_back returned, and belongs in front of it")
+def dl_norm_of_the_branch(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = x + norm_1(look_back(x))
+    x = x + norm_2(look_across(x))
+    return x + norm_3(feed_forward(x))
+
+
+@wrong("decoder_layer", "norm_2 gets x as it came in, not what the first half made of it")
+def dl_side_by_side(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    return x + look_back(norm_1(x)) + look_across(norm_2(x)) + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "`x` was changed")
+def dl_in_place(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    for look, norm in ((look_back, norm_1), (look_across, norm_2), (feed_forward, norm_3)):
+        x += look(norm(x))
+    return x
+
+
+@right("decoder_layer")
+def dl_named(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    written = look_back(norm_1(x)) + x
+    read = torch.add(written, look_across(norm_2(written)))
+    return sum([read, feed_forward(norm_3(read))])
+
+
+@right("decoder_layer")
+def dl_loop(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    for look, norm in ((look_back, norm_1), (look_across, norm_2), (feed_forward, norm_3)):
+        x = look(norm(x)) + x
+    return x
+
+
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
 def random_numbers(word):
@@ -864,6 +912,18 @@ def test_the_encoder_layer_is_the_courses(pre_norm):
     mine = SOLUTION["encoder_layer"](x, lambda x: layer.self_attention(x)[0], layer.feed_forward, layer.norm_1,
                                       layer.norm_2, pre_norm)
     torch.testing.assert_close(mine, layer(x)[0])
+
+
+def test_the_decoder_layer_is_torchs():
+    torch.manual_seed(0)
+    layer = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
+    for norm in (layer.norm1, layer.norm2, layer.norm3):
+        nn.init.normal_(norm.weight)
+    x, memory = torch.randn(2, 5, 8), torch.randn(2, 3, 8)
+    mine = SOLUTION["decoder_layer"](
+        x, lambda h: layer.self_attn(h, h, h)[0], lambda h: layer.multihead_attn(h, memory, memory)[0],
+        lambda h: layer.linear2(layer.linear1(h).relu()), layer.norm1, layer.norm2, layer.norm3)
+    torch.testing.assert_close(mine, layer(x, memory))
 
 
 def test_steps_with_a_cache_are_the_whole_sentence_at_once():

@@ -171,6 +171,28 @@ ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
 })
 
 
+# --- decoder_layer -------------------------------------------------------------------------------------------
+
+def decoder_layer(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
+    (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
+    """
+    x = x + look_back(norm_1(x))                # what have I written?
+    x = x + look_across(norm_2(x))              # what does the source say?
+    return x + feed_forward(norm_3(x))          # what do I make of it?
+
+
+def _decoder_inputs(rng):
+    x, look_back, feed_forward, norm_1, norm_2, _ = _layer_inputs(True)(rng)
+    d = x.size(-1)
+    memory, W = randn(rng, len(x), 5, d), randn(rng, d, d) / math.sqrt(d)
+    look_across = _Function("cross-attention", lambda h: (h @ memory.mT / d).softmax(-1) @ memory @ W)
+    return x, look_back, look_across, feed_forward, norm_1, norm_2, _norm_part(rng, d)
+
+
+DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs})
+
+
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
 def keeps_promises(layer, x, memory, src_mask):
@@ -590,5 +612,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
              EFFECTIVE_WORDS, LAYER_PARAMETERS, COMBINED_GRADIENT)
