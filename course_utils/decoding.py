@@ -309,7 +309,7 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
     return probabilities
 
 
-def draw(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
+def sample_token(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
          generator: torch.Generator | None = None) -> Tensor:
     """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
 
@@ -352,7 +352,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         while not done.all() and len(words) < max_len:
             logits, _, state = decode(word.to(device), state, memory)
             no_nan(logits)
-            word = draw(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
+            word = sample_token(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
             done |= word == EOS
             words.append(word)
     return torch.cat(words, dim=1)

@@ -15,8 +15,8 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from .data.text import PAD, Batch
+from .kernel.rehearsal import rehearsed
 from .plotting import LiveCurve, smooth
-from .rehearsal import rehearsed
 
 
 @dataclass
@@ -94,7 +94,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     processes that share the batches and average their gradients; afterwards the model is back on the device it came
     from. In a notebook a curve is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and
     the history as they are at that moment. In a notebook that ``course rehearse`` has run it loads what that trained,
-    if training would give the same (:mod:`course_utils.rehearsal`).
+    if training would give the same (:mod:`course_utils.kernel.rehearsal`).
 
     Args:
         model: trained in place, left in evaluation mode and without gradients.
