@@ -132,6 +132,7 @@ class AdditiveScore(Score):
 
     def __init__(self, d_query: int, d_key: int, d_hidden: int = 64):
         super().__init__()
+        at_least(1, d_query=d_query, d_key=d_key, d_hidden=d_hidden)
         self.W_q = nn.Linear(d_query, d_hidden)
         self.W_k = nn.Linear(d_key, d_hidden, bias=False)
         self.v = nn.Linear(d_hidden, 1, bias=False)
@@ -169,6 +170,7 @@ class GeneralScore(Score):
 
     def __init__(self, d_query: int, d_key: int):
         super().__init__()
+        at_least(1, d_query=d_query, d_key=d_key)
         self.W = nn.Linear(d_key, d_query, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
@@ -197,6 +199,7 @@ class LocationScore(Score):
 
     def __init__(self, d_query: int, d_key: int, max_len: int = 64):
         super().__init__()
+        at_least(1, d_query=d_query, max_len=max_len)
         self.W = nn.Linear(d_query, max_len)
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:

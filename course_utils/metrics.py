@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
+from .checks import at_least_one
 from .data import BUCKETS
 from .data.text import words_of
 
@@ -68,12 +69,13 @@ def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] |
 
     Raises:
         TypeError: for one record that is in no list, or links without ``true``.
-        ValueError: if there are not as many ``true`` as ``predicted``.
+        ValueError: if there is no sentence, or there are not as many ``true`` as ``predicted``.
     """
     one, predicted = isinstance(predicted, AttentionRecord), list(predicted)
     if one or true is None and not all(isinstance(it, AttentionRecord) for it in predicted):
         raise TypeError(f"predicted is {'one record' if one else 'links, true is None'}; expected a list of records, "
                         "or for each sentence its links, and the true ones.")
+    at_least_one(predicted=predicted)
     true = [it.alignment for it in predicted] if true is None else list(true)
     if len(predicted) != len(true):
         raise ValueError(f"{len(predicted)} predicted alignments and {len(true)} true ones; expected as many.")
@@ -107,7 +109,11 @@ def aligned_words_found(pairs: Sequence, translations: Sequence[Sequence[str]]) 
         pairs: the grammar's pairs, with their ``links``; all sources have one length, and the last word is left out,
             the full stop.
         translations: one for each pair.
+
+    Raises:
+        ValueError: if there is no pair.
     """
+    at_least_one(pairs=pairs)
     n = len(pairs[0].source)
     right, aligned = [0] * n, [0] * n
     for pair, words in zip(pairs, translations, strict=True):

@@ -123,6 +123,7 @@ MUTANTS = [
      "logits.amax(dim=-1, keepdim=True)) * temperature", "decoding"),
     ("BLEU cuts words again", METRICS, "ids[token] for token in sentence", "token for token in sentence", "metrics"),
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
+    ("a group without its later pairs", METRICS, "for i in chosen]", "for i in chosen[:3]]", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
     # --- from the grammar to a page ---
     ("words come back from their ids", DECODING, "rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]",

@@ -29,7 +29,7 @@ ALLOWED = {
     "kernel": {"course", "data.download", "exercises", "gpt", "plotting"},
     "language_models": {"attention", "checks", "data.text", "efficient", "transformer"},
     "measuring": set(),
-    "metrics": {"attention", "data.BUCKETS", "data.text"},
+    "metrics": {"attention", "checks", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
     "pretraining": {"bert", "data.wordpiece", "transformer"},
     "publish": {"course", "widgets"},

@@ -187,6 +187,14 @@ def test_a_metric_for_each_group():
     assert list(scores) == list(groups)
 
 
+def test_a_group_is_measured_whole():
+    """Each pair of a large group counts, the last one, too."""
+    groups = {"all": [*range(200)], "backwards": [*range(199, -1, -1)]}
+    assert by_group(lambda *columns: columns, groups, range(200), range(200, 400)) == {
+        "all": ([*range(200)], [*range(200, 400)]),
+        "backwards": ([*range(199, -1, -1)], [*range(399, 199, -1)])}
+
+
 # --- answers -------------------------------------------------------------------------------------------------------
 
 def test_an_answer_matches_whatever_its_capitals_articles_and_punctuation():

@@ -161,11 +161,12 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
         The new ids ``(B, up to n_new)``, without the prompt.
 
     Raises:
-        ValueError: if ``n_new`` is below 1, ``temperature`` negative, the prompt empty, or the text too long.
+        ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
+            is too long.
         FloatingPointError: if the model's logits are NaN.
     """
     check_ids(ids=ids)
-    at_least(1, n_new=n_new, prompt=ids.size(1))
+    at_least(1, n_new=n_new, texts=ids.size(0), prompt=ids.size(1))
     if not temperature >= 0:
         raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
     new, past = [], None

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ..checks import at_least_one
 from ..transformer import Cache
 from .model import GPT
 
@@ -21,13 +22,21 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         questions: the texts, at least one.
         before: what stands before each of them; it is read once.
         among: if given, only the first tokens of these texts are compared, and the result are places among them.
+
+    Raises:
+        ValueError: if there is no question, one of them has no token, or ``among`` is empty.
+        TypeError: if the questions are one string.
     """
+    at_least_one(questions=questions)
     if among is not None:
+        at_least_one(among=among)
         among = [tokenizer.encode(text).ids[0] for text in among]
     caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else ()
     best = []
     for start in range(0, len(questions), 16):
         asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
+        if [] in asked:
+            raise ValueError(f"question {start + asked.index([])} has no token; expected a text of at least one.")
         longest = max(map(len, asked))
         past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
         ids, ends = torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), [len(ids) - 1 for ids in asked]
@@ -44,6 +53,7 @@ def question(what: str, word: str, mark: str = "") -> str:
 
 def zero_shot(model: GPT, tokenizer, pairs: Sequence[tuple[str, str]], what: str) -> float:
     """Accuracy of a `question` per pair, without examples; with and without quotation marks, the better one."""
+    at_least_one(pairs=pairs)
     shares = []
     for blank, mark in ((" ", ""), ("", '"')):
         tokens = next_tokens(model, tokenizer, [question(what, word, mark) for word, _ in pairs])
