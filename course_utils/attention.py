@@ -6,7 +6,7 @@ more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -95,7 +95,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.where(mask, scores, instead).softmax(dim=-1).masked_fill(empty, 0.0)
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def attend(query: Tensor, keys: Tensor, values: Tensor, score: Callable[[Tensor, Tensor], Tensor],
+           mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Score, softmax, weighted sum: attention in one line (Bahdanau et al. 2015, eq. 5-6).
 
     ``score(query, keys) -> (B, T_q, T_k)`` may be any function, for example a module of this file. The mask is

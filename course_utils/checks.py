@@ -9,7 +9,7 @@ from torch import Tensor
 def at_least(least: int, **sizes: int) -> None:
     """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
     for name, size in sizes.items():
-        if not isinstance(size, Integral):
+        if not isinstance(size, Integral) or isinstance(size, bool):
             raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
         if size < least:
             raise ValueError(f"{name} is {size}; expected at least {least}.")

@@ -13,14 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import (
-    MultiHeadAttention,
-    at_least_float32,
-    causal_mask,
-    check_mask,
-    masked_softmax,
-    sinusoidal,
-)
+from .attention import MultiHeadAttention, at_least_float32, causal_mask, check_mask, masked_softmax, sinusoidal
 from .checks import at_least
 
 
@@ -140,16 +133,16 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     if n_global == n:
         return everywhere
     m, length = -(-n // size), size + 2 * window
-    near = [_stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size) for x in (k, v)]
+    keys_values = [_stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size) for x in (k, v)]
     if n_global:                                                            # in front of each block's own: copies
-        near = [torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1), own], dim=2)
-                for x, own in zip((k, v), near, strict=True)]
+        keys_values = [torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1), own], dim=2)
+                       for x, own in zip((k, v), keys_values, strict=True)]
     key = torch.arange(-window, size + window, device=q.device)             # from the block's first query
     distance = torch.arange(size, device=q.device)[:, None] - key           # (size, length)
     place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, length)
     mask = (distance.abs() <= window) & (n_global <= place) & (place < n)
     mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, n_global + length)
-    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), *near, mask[None])
+    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), *keys_values, mask[None])
     return torch.cat([everywhere, near.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, n_global:n]], dim=2)
 
 

@@ -113,8 +113,8 @@ def test_logits_are_those_of_transformers_llama():
 @BOTH
 def test_the_last_logits_alone_are_the_last_of_all(config):
     model, ids = made(config), some_ids()
-    assert_close(model(ids, last=True).logits, model(ids).logits[:, -1:])
-    assert_close(model(ids, last=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
+    assert_close(model(ids, at=torch.full((3,), -1)).logits, model(ids).logits[:, -1:])
+    assert_close(model(ids, at=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
 
 
 def test_attention_is_made_by_the_names_of_its_arguments():

@@ -35,7 +35,7 @@ ALLOWED = {
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "checks", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer", "checks"},
-    "training": {"data.text", "kernel", "plotting"},
+    "training": {"checks", "data.text", "kernel", "plotting"},
     "transformer": {"attention", "checks", "data.text"},
     "vision": {"training", "transformer"},
     "widgets": set(),

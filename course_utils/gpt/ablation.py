@@ -31,13 +31,13 @@ def _attentions(model: GPT, heads: Sequence[tuple[int, int]]) -> list[MultiHeadA
 
 @contextmanager
 def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
-              silenced: Callable[[Tensor, list[int], int], Tensor] = silenced) -> Iterator[None]:
+              without: Callable[[Tensor, list[int], int], Tensor] = silenced) -> Iterator[None]:
     """Inside the block the heads ``(layer, head)`` write nothing.
 
     Args:
         model: of which attention's ``W_o`` changes inside the block.
         heads: pairs ``(layer, head)``, counted from 0.
-        silenced: makes the matrices of the block; another function of the same arguments can stand here.
+        without: makes each ``W_o`` of the block; another function with the arguments of `silenced` can stand here.
 
     Raises:
         ValueError: if the model has no such layer or head.
@@ -49,7 +49,7 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
             for layer, weight in kept.items():
                 attention = model.layers[layer].self_attention
                 off = [head for of, head in heads if of == layer]
-                attention.W_o.weight.copy_(silenced(weight.clone(), off, attention.d_k))
+                attention.W_o.weight.copy_(without(weight.clone(), off, attention.d_k))
         yield
     finally:
         with torch.no_grad():

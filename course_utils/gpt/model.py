@@ -116,11 +116,11 @@ class GPT(nn.Module):
         small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
-                last: bool | Tensor = False) -> Reading:
+                at: Tensor | None = None) -> Reading:
         """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
 
-        ``last``: logits of the last position only, ``(B, 1, vocab_size)``, or of one position per text, ``(B,)``; of a
-        large vocabulary they take most room.
+        ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
+        most room.
         """
         check_ids(ids=ids)
         start = 0 if past is None else past[0].k.size(2)
@@ -136,10 +136,8 @@ class GPT(nn.Module):
             x, w, cache = layer(x, cache, need_weights)
             weights.append(w)
             caches.append(cache)
-        if isinstance(last, Tensor):
-            x = x[torch.arange(len(x)), last].unsqueeze(1)                         # (B, 1, d_model)
-        elif last:
-            x = x[:, -1:]
+        if at is not None:
+            x = x[torch.arange(len(x)), at].unsqueeze(1)                           # (B, 1, d_model)
         logits = self.norm(x) @ self.embed.weight.T
         return Reading(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
 
@@ -169,10 +167,11 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     at_least(1, n_new=n_new, texts=ids.size(0), prompt=ids.size(1))
     if not temperature >= 0:
         raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
+    last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position
     new, past = [], None
     with evaluating(model):
         while len(new) < n_new:
-            reading = model(ids, past, last=True)
+            reading = model(ids, past, at=last)
             logits, past = reading.logits[:, -1].float(), reading.caches               # (B, vocab_size)
             no_nan(logits)
             if temperature == 0:

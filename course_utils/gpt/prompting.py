@@ -31,7 +31,7 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     if among is not None:
         at_least_one(among=among)
         among = [tokenizer.encode(text).ids[0] for text in among]
-    caches = model(torch.tensor([tokenizer.encode(before).ids]), last=True).caches if before else ()
+    caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
     best = []
     for start in range(0, len(questions), 16):
         asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
@@ -40,7 +40,7 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         longest = max(map(len, asked))
         past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
         ids, ends = torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), [len(ids) - 1 for ids in asked]
-        logits = model(ids, past, last=torch.tensor(ends)).logits[:, 0]                            # (n, vocab_size)
+        logits = model(ids, past, at=torch.tensor(ends)).logits[:, 0]                            # (n, vocab_size)
         best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
     return torch.cat(best)
 
