@@ -395,7 +395,7 @@ def test_a_changed_output_is_seen(lesson, change, says):
 
 
 def test_a_card_from_before_the_record_is_seen(lesson):
-    seeds.add("02.d", '"with" >= 80 and "without" <= 25', "",
+    seeds.add("02.d", '"with" >= 80 and "without" <= 25', declared.made_by("02.d"),
               {1: seeds.Trial(True, {}, "abc1234", "a machine", "2026-11-23")})
     (stale,) = cards(lesson)
     assert "not yet tried" in stale
