@@ -6,7 +6,7 @@ more keys than queries (a cache), the queries are the last positions.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
                          "queries: mask.unsqueeze(1). Two axes are always read as (T_q, T_k).")
 
 
-def precise(*tensors: Tensor) -> list[Tensor]:
+def at_least_float32(*tensors: Tensor) -> list[Tensor]:
     """In float32 at least: float16 ends at 65,504, which a dot product reaches before it is scaled."""
     return [x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors]
 
@@ -95,7 +95,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return torch.where(mask, scores, instead).softmax(dim=-1).masked_fill(empty, 0.0)
 
 
-def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def attend(query: Tensor, keys: Tensor, values: Tensor, score: Callable[[Tensor, Tensor], Tensor],
+           mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Score, softmax, weighted sum: attention in one line (Bahdanau et al. 2015, eq. 5-6).
 
     ``score(query, keys) -> (B, T_q, T_k)`` may be any function, for example a module of this file. The mask is
@@ -107,7 +108,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, score, mask: Tensor | No
 
 def scaled_scores(query: Tensor, keys: Tensor) -> Tensor:
     """``q . k / sqrt(d)`` (Vaswani et al. 2017, eq. 1): ``(…, T_q, T_k)``, in float32 at least."""
-    query, keys = precise(query, keys)
+    query, keys = at_least_float32(query, keys)
     return query @ keys.transpose(-2, -1) * query.size(-1) ** -0.5
 
 
@@ -132,6 +133,7 @@ class AdditiveScore(Score):
 
     def __init__(self, d_query: int, d_key: int, d_hidden: int = 64):
         super().__init__()
+        at_least(1, d_query=d_query, d_key=d_key, d_hidden=d_hidden)
         self.W_q = nn.Linear(d_query, d_hidden)
         self.W_k = nn.Linear(d_key, d_hidden, bias=False)
         self.v = nn.Linear(d_hidden, 1, bias=False)
@@ -169,6 +171,7 @@ class GeneralScore(Score):
 
     def __init__(self, d_query: int, d_key: int):
         super().__init__()
+        at_least(1, d_query=d_query, d_key=d_key)
         self.W = nn.Linear(d_key, d_query, bias=False)
 
     def project_keys(self, keys: Tensor) -> Tensor:
@@ -188,7 +191,7 @@ class CosineScore(Score):
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
         """Without ``g`` the scores stay in [-1, 1] and the softmax can never be sharp."""
         eps = max(1e-12, torch.finfo(query.dtype).tiny ** 0.5)      # 0.008 in float16: 1 / eps is in the gradient
-        query, keys = (F.normalize(x, dim=-1, eps=eps).to(query.dtype) for x in precise(query, keys))
+        query, keys = (F.normalize(x, dim=-1, eps=eps).to(query.dtype) for x in at_least_float32(query, keys))
         return super().compare(self.sharpness * query, keys)
 
 
@@ -197,6 +200,7 @@ class LocationScore(Score):
 
     def __init__(self, d_query: int, d_key: int, max_len: int = 64):
         super().__init__()
+        at_least(1, d_query=d_query, max_len=max_len)
         self.W = nn.Linear(d_query, max_len)
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -340,8 +344,8 @@ class MultiHeadAttention(nn.Module):
         if is_causal and mask is not None:
             raise ValueError("given a mask and is_causal; expected one of them: mask & causal_mask(T_q, T_k) is both.")
         # without earlier keys PyTorch's kernel needs no mask, and does half the work
-        by_kernel = is_causal and not need_weights and bias is None and q.size(2) == k.size(2)
-        if is_causal and not by_kernel:
+        causal_in_kernel = is_causal and not need_weights and bias is None and q.size(2) == k.size(2)
+        if is_causal and not causal_in_kernel:
             mask = causal_mask(q.size(2), k.size(2), q.device)
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
@@ -356,7 +360,7 @@ class MultiHeadAttention(nn.Module):
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
-        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=by_kernel,
+        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=causal_in_kernel,
                                                   enable_gqa=self.group > 1)
         return self.output(attended), None
 

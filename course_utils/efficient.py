@@ -13,14 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import (
-    MultiHeadAttention,
-    causal_mask,
-    check_mask,
-    masked_softmax,
-    precise,
-    sinusoidal,
-)
+from .attention import MultiHeadAttention, at_least_float32, causal_mask, check_mask, masked_softmax, sinusoidal
 from .checks import at_least
 
 
@@ -47,7 +40,7 @@ def dense(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor
     """
     _check(q, k, v, as_many_keys=False)
     mask = causal_mask(q.size(2), k.size(2), q.device) if mask is None else mask
-    queries, keys = precise(q, k)
+    queries, keys = at_least_float32(q, k)
     scores = queries * q.size(-1) ** -0.5 @ keys.transpose(-2, -1)          # (B, n_heads, n, n)
     check_mask(mask, scores.shape)
     empty = ~mask.any(dim=-1, keepdim=True)
@@ -140,16 +133,16 @@ def longformer(q: Tensor, k: Tensor, v: Tensor, window: int, n_global: int) -> T
     if n_global == n:
         return everywhere
     m, length = -(-n // size), size + 2 * window
-    near = [_stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size) for x in (k, v)]
+    keys_values = [_stretches(F.pad(x, (0, 0, window, window + -n % size)), length, size) for x in (k, v)]
     if n_global:                                                            # in front of each block's own: copies
-        near = [torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1), own], dim=2)
-                for x, own in zip((k, v), near, strict=True)]
+        keys_values = [torch.cat([x[:, :, :n_global].flatten(0, 1).unsqueeze(1).expand(-1, m, -1, -1), own], dim=2)
+                       for x, own in zip((k, v), keys_values, strict=True)]
     key = torch.arange(-window, size + window, device=q.device)             # from the block's first query
     distance = torch.arange(size, device=q.device)[:, None] - key           # (size, length)
     place = key + size * torch.arange(m, device=q.device)[:, None, None]    # (m, 1, length)
     mask = (distance.abs() <= window) & (n_global <= place) & (place < n)
     mask = F.pad(mask, (n_global, 0), value=True)                           # (m, size, n_global + length)
-    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), *near, mask[None])
+    near = F.scaled_dot_product_attention(_blocks(q, size).flatten(0, 1), *keys_values, mask[None])
     return torch.cat([everywhere, near.unflatten(0, q.shape[:2]).flatten(2, 3)[:, :, n_global:n]], dim=2)
 
 
@@ -237,12 +230,12 @@ def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True)
         return v.new_zeros(*q.shape[:3], v.size(-1))
     output = v.new_empty(*q.shape[:3], v.size(-1))
     for begin in range(0, q.size(2), tile):
-        rows = precise(q[:, :, begin:begin + tile])[0] * q.size(-1) ** -0.5
+        rows = at_least_float32(q[:, :, begin:begin + tile])[0] * q.size(-1) ** -0.5
         n_queries = rows.size(2)
         largest = rows.new_full((*rows.shape[:3], 1), -math.inf)
         total, weighted = torch.zeros_like(largest), torch.zeros_like(largest * v[:, :, :1])
         for start in range(0, begin + n_queries if causal else k.size(2), tile):
-            keys, values = precise(*(x[:, :, start:start + tile] for x in (k, v)))
+            keys, values = at_least_float32(*(x[:, :, start:start + tile] for x in (k, v)))
             scores = rows @ keys.transpose(-2, -1)                          # (B, n_heads, tile, tile)
             if causal and start == begin:                                   # the only tile that holds later keys
                 scores = scores.masked_fill(~causal_mask(n_queries, device=q.device), -math.inf)
@@ -285,7 +278,7 @@ def linear(q: Tensor, k: Tensor, v: Tensor, chunk: int = 64) -> Tensor:
 
 def _linear_chunk(state: tuple[Tensor, Tensor] | None, q: Tensor, k: Tensor, v: Tensor):
     """A part's output; as state the sums of ``phi(k) v^T`` and ``phi(k)``, and the largest's logarithm (eq. 16-20)."""
-    dtype, (q, k, v) = v.dtype, precise(q, k, v)
+    dtype, (q, k, v) = v.dtype, at_least_float32(q, k, v)
     q, k, v = log_phi(q), log_phi(k), F.pad(v, (0, 1), value=1.0)           # a column of ones: the denominator
     largest = k.detach().amax(2, keepdim=True)                              # (B, n_heads, 1, d)
     if state is None:
@@ -333,7 +326,7 @@ class RelativeAttention(nn.Module):
         k, v = heads.project_keys(torch.cat([memory, x], dim=1))            # (B, n_heads, K, d_k), K = M + T
         K = k.size(2)
         r = heads.split(self.W_r(sinusoidal(K, x.size(-1)).flip(0).to(x)[None]))       # distances K - 1, …, 0
-        q, k, r = precise(heads.project_query(x), k, r)                     # q (B, n_heads, T, d_k)
+        q, k, r = at_least_float32(heads.project_query(x), k, r)                     # q (B, n_heads, T, d_k)
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
         return heads.output(weights.to(v.dtype) @ v)

@@ -37,6 +37,7 @@ class _LanguageModel(nn.Module):
 
     def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
         super().__init__()
+        at_least(1, vocab_size=vocab_size)
         self.embed = Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
         self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))

@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
+from .checks import at_least_one
 from .data import BUCKETS
 from .data.text import words_of
 
@@ -68,12 +69,13 @@ def alignment_error_rate(predicted: Iterable, true: Iterable[Collection[Link]] |
 
     Raises:
         TypeError: for one record that is in no list, or links without ``true``.
-        ValueError: if there are not as many ``true`` as ``predicted``.
+        ValueError: if there is no sentence, or there are not as many ``true`` as ``predicted``.
     """
     one, predicted = isinstance(predicted, AttentionRecord), list(predicted)
     if one or true is None and not all(isinstance(it, AttentionRecord) for it in predicted):
         raise TypeError(f"predicted is {'one record' if one else 'links, true is None'}; expected a list of records, "
                         "or for each sentence its links, and the true ones.")
+    at_least_one(predicted=predicted)
     true = [it.alignment for it in predicted] if true is None else list(true)
     if len(predicted) != len(true):
         raise ValueError(f"{len(predicted)} predicted alignments and {len(true)} true ones; expected as many.")
@@ -107,7 +109,11 @@ def aligned_words_found(pairs: Sequence, translations: Sequence[Sequence[str]]) 
         pairs: the grammar's pairs, with their ``links``; all sources have one length, and the last word is left out,
             the full stop.
         translations: one for each pair.
+
+    Raises:
+        ValueError: if there is no pair.
     """
+    at_least_one(pairs=pairs)
     n = len(pairs[0].source)
     right, aligned = [0] * n, [0] * n
     for pair, words in zip(pairs, translations, strict=True):
@@ -135,7 +141,7 @@ def span_match(prediction: str, truths: Sequence[str]) -> float:
         TypeError: if the truths are one string.
         ValueError: if there is no truth.
     """
-    _several(truths)
+    at_least_one(truths=truths)
     return float(any(_answer_words(prediction) == _answer_words(truth) for truth in truths))
 
 
@@ -145,7 +151,7 @@ def span_f1(prediction: str, truths: Sequence[str]) -> float:
     The harmonic mean of precision (the share of the prediction's words that are in the truth) and recall (the other
     way round). Words as in `span_match`, whose errors are raised; if one side has none, 1 if both have none.
     """
-    _several(truths)
+    at_least_one(truths=truths)
 
     def f1(found: list[str], true: list[str]) -> float:
         shared = (Counter(found) & Counter(true)).total()
@@ -160,18 +166,14 @@ def _answer_words(text: str) -> list[str]:
     return [word for word in text.split() if word not in ("a", "an", "the")]
 
 
-def _several(truths: Sequence[str]) -> None:
-    if isinstance(truths, str):
-        raise TypeError(f"truths={truths!r} is one string; expected a list of right answers, such as [{truths!r}].")
-    if not truths:
-        raise ValueError("there is no truth; expected a list of at least one right answer.")
-
-
 def sign_test(one: Sequence[bool], other: Sequence[bool]) -> tuple[int, int, float]:
     """Two methods, right or not on the same examples: how many only one gets right, only the other, and two-sided p.
 
-    If both were equally good, each of these would fall to either side by a coin (McNemar's exact test).
+    If both were equally good, each of these would fall to either side by a coin (McNemar's exact test). Not as many of
+    one as of the other are a ``ValueError``.
     """
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} examples and {len(other)}; expected as many, the same ones in the same order.")
     pairs = [(bool(a), bool(b)) for a, b in zip(one, other, strict=True)]
     a, b = pairs.count((True, False)), pairs.count((False, True))
     tail = sum(math.comb(a + b, k) for k in range(min(a, b) + 1)) / 2 ** (a + b)

@@ -42,14 +42,14 @@ class Pretraining(nn.Module):
 
 
 class Classifier(nn.Module):
-    """A trunk, and one new linear layer on the pooled vector of ``[CLS]``."""
+    """A trunk, and one new linear layer for two classes on the pooled vector of ``[CLS]``."""
 
-    def __init__(self, trunk: bert.Bert, n_classes: int = 2):
+    def __init__(self, trunk: bert.Bert):
         super().__init__()
-        self.trunk, self.head = trunk, nn.Linear(trunk.config.d_model, n_classes)
+        self.trunk, self.head = trunk, nn.Linear(trunk.config.d_model, 2)
 
     def forward(self, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
-        """``(B, T)`` each -> logits ``(B, n_classes)``."""
+        """``(B, T)`` each -> logits ``(B, 2)``."""
         return self.head(self.trunk.pool(self.trunk(ids, mask, segments).x))
 
 

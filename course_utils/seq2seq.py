@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from .attention import SCORES, masked_softmax
-from .checks import as_many_rows, check_ids
+from .checks import as_many_rows, at_least, check_ids
 from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
@@ -169,13 +169,14 @@ class Seq2Seq(nn.Module):
         dropout: on the word vectors and before the softmax layer.
 
     Raises:
-        ValueError: for a name that is not known; it lists those that are.
+        ValueError: for a size below 1, or a name that is not known; it lists those that are.
     """
 
     def __init__(self, source_size: int, target_size: int, d_embed: int = 64, d_model: int = 128,
                  attention: str | None = None, query: str = "previous", cell: str = "gru",
                  bidirectional: bool = True, dropout: float = 0.0):
         super().__init__()
+        at_least(1, source_size=source_size, target_size=target_size, d_embed=d_embed, d_model=d_model)
         decoders = {"previous": BahdanauDecoder, "current": LuongDecoder}
         for name, given, known in [("attention", attention, [None, *SCORES]), ("query", query, list(decoders)),
                                    ("cell", cell, list(RNNS))]:

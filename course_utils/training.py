@@ -1,7 +1,6 @@
 """One training loop for every notebook: any device, any number of processes, a budget in steps."""
 
 import math
-import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,9 +13,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
+from .checks import at_least
 from .data.text import PAD, Batch
+from .kernel.rehearsal import rehearsed
 from .plotting import LiveCurve, smooth
-from .rehearsal import rehearsed
 
 
 @dataclass
@@ -94,7 +94,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     processes that share the batches and average their gradients; afterwards the model is back on the device it came
     from. In a notebook a curve is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and
     the history as they are at that moment. In a notebook that ``course rehearse`` has run it loads what that trained,
-    if training would give the same (:mod:`course_utils.rehearsal`).
+    if training would give the same (:mod:`course_utils.kernel.rehearsal`).
 
     Args:
         model: trained in place, left in evaluation mode and without gradients.
@@ -113,13 +113,13 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
-        ValueError: if ``steps`` is no whole number above 0, ``lr`` no finite number above 0, ``clip`` not above 0,
+        ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, ``clip`` not above 0,
             the model has nothing to train, there are no batches, or several processes cannot share them. The weights
             are as they were. If batches that come only once (a generator) end too early, they are those of then.
-        TypeError: if ``loss`` does not return two things.
+        TypeError: if ``steps`` is no whole number, or ``loss`` does not return two things.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
-    steps = _whole(steps)
+    at_least(1, steps=steps)
     _trainable(model, lr)
     if not clip > 0:
         raise ValueError(f"clip={clip}; expected a length above 0, such as 1.0, or math.inf to clip nothing.")
@@ -157,16 +157,6 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     if history.interrupted:
         print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
     return history
-
-
-def _whole(steps: int) -> int:
-    try:
-        whole = operator.index(steps)                      # of NumPy and torch, too
-    except TypeError:
-        whole = 0
-    if whole < 1 or isinstance(steps, bool):
-        raise ValueError(f"steps={steps!r}; expected a whole number, at least 1.")
-    return whole
 
 
 def _trainable(model: nn.Module, lr: float) -> None:

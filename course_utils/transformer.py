@@ -214,10 +214,13 @@ class Transformer(nn.Module):
         config: the other sizes.
     """
 
+    weights_are_optional = True                            # see `decoding`
+
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
-        self.config = config
         one_table = target_size is None
+        at_least(1, source_size=source_size, **({} if one_table else {"target_size": target_size}))
+        self.config = config
         self.target_embed = Embedding(source_size if one_table else target_size, config.d_model)
         self.source_embed = self.target_embed if one_table else Embedding(source_size, config.d_model)
         for table in (self.source_embed, self.target_embed):

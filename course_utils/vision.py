@@ -81,11 +81,11 @@ class DigitCNN(nn.Module):
     In Xu et al. 2015 the CNN is a VGG that was trained on ImageNet; the caption's training does not change it.
     """
 
-    def __init__(self, channels: int = 64):
+    def __init__(self):
         super().__init__()
         self.features = nn.Sequential(*self._block(1, 16), nn.MaxPool2d(2), *self._block(16, 32), nn.MaxPool2d(2),
-                                      *self._block(32, channels))
-        self.output = nn.Linear(channels, 10)
+                                      *self._block(32, 64))
+        self.output = nn.Linear(64, 10)
 
     @staticmethod
     def _block(n_in: int, n_out: int) -> tuple[nn.Module, ...]:
@@ -114,9 +114,9 @@ def learn_digits(pool: Labelled, seed: int, steps: int = 400) -> DigitCNN:
     return cnn
 
 
-def small_cnn(channels: int = 27) -> nn.Sequential:
+def small_cnn() -> nn.Sequential:
     """Three convolutions for digits of 8 x 8: images ``(B, 8, 8)`` to logits ``(B, 10)``, with 70,000 weights."""
-    c = channels
+    c = 27                                                 # channels of the first convolution
     return nn.Sequential(
         nn.Unflatten(1, (1, DIGIT)), nn.Conv2d(1, c, 3, padding=1), nn.ReLU(),
         nn.Conv2d(c, 2 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -125,8 +125,10 @@ def small_cnn(channels: int = 27) -> nn.Sequential:
 
 
 class ViT(nn.Module):
-    """A Vision Transformer for digits of 8 x 8, as *Can a picture be a sentence?* (further, lesson 08) builds it: 16
-    patches of 2 x 2, and a class token first (Dosovitskiy et al. 2021, section 3.1)."""
+    """A Vision Transformer for digits of 8 x 8 (Dosovitskiy et al. 2021, section 3.1): 16 patches, a class token first.
+
+    As *Can a picture be a sentence?* (further, lesson 08) builds it; a patch has 2 x 2 pixels.
+    """
 
     def __init__(self, config: Config):
         super().__init__()

@@ -68,7 +68,7 @@ MUTANTS = [
      "self.project_query(query)", "attention_heads"),
     ("a cache starts anew", TRANSFORMER, "attention.project_keys(x, start=0 if past is None else past.k.size(2))",
      "attention.project_keys(x)", "gpt"),
-    ("is_causal forgotten by the kernel", ATTENTION, "mask, dropout, is_causal=by_kernel,", "mask, dropout,",
+    ("is_causal forgotten by the kernel", ATTENTION, "mask, dropout, is_causal=causal_in_kernel,", "mask, dropout,",
      "attention_heads"),
     ("alibi's slopes shifted", ATTENTION, "torch.arange(1, n_heads + 1) / n_heads", "torch.arange(n_heads) / n_heads",
      "attention_heads"),
@@ -123,6 +123,7 @@ MUTANTS = [
      "logits.amax(dim=-1, keepdim=True)) * temperature", "decoding"),
     ("BLEU cuts words again", METRICS, "ids[token] for token in sentence", "token for token in sentence", "metrics"),
     ("error rate counts links once", METRICS, "1 - 2 * hits / total", "1 - hits / total", "metrics"),
+    ("a group without its later pairs", METRICS, "for i in chosen]", "for i in chosen[:3]]", "metrics"),
     ("alignment of the columns", METRICS, "weights.argmax(dim=-1)", "weights.argmax(dim=-2)", "metrics"),
     # --- from the grammar to a page ---
     ("words come back from their ids", DECODING, "rows, columns = list(pairs[i][1]), [*pairs[i][0], SPECIALS[EOS]]",
@@ -137,8 +138,8 @@ MUTANTS = [
     ("hidden code is shown", "course_utils/publish/exporting.py", '"remove_source": True', '"remove_source": False',
      "site"),
     ("a page shows a finished bar", "course_utils/publish/pages.py", 'BAR.sub("", output.text)', "output.text", "site"),
-    ("a rehearsal outlives the code", "course_utils/rehearsal.py", ".encode() + path.read_bytes())", ".encode())",
-     "rehearsal"),
+    ("a rehearsal outlives the code", "course_utils/kernel/rehearsal.py", ".encode() + path.read_bytes())",
+     ".encode())", "rehearsal"),
     # --- claims ---
     ("a threshold is weakened", "notebooks/02_bahdanau_attention.ipynb", 'current state asks" <= 0.15',
      'current state asks" <= 0.5', "conditions"),

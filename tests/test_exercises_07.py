@@ -7,7 +7,7 @@ from torch import nn
 
 from course_utils.exercises import EXERCISES, engine
 from course_utils.exercises.lesson_07 import LESSON_07
-from course_utils.gpt import SwiGLU, today
+from course_utils.gpt import SwiGLU, llama_config
 
 
 class TestAnswers(Answers):
@@ -339,7 +339,7 @@ def bl_gathered(ahead, back, ids):
 
 def test_solutions_are_the_parts_of_a_gpt():
     solution = {exercise.name: exercise.solution for exercise in LESSON_07}
-    x, norm, network = torch.randn(2, 3, 8), nn.RMSNorm(8, 1e-3), SwiGLU(today(d_model=8, d_ff=12))
+    x, norm, network = torch.randn(2, 3, 8), nn.RMSNorm(8, 1e-3), SwiGLU(llama_config(d_model=8, d_ff=12))
     nn.init.normal_(norm.weight)
     torch.testing.assert_close(solution["rms_norm"](x, norm.weight, 1e-3), norm(x))
     W = (network.W_gate.weight, network.W_up.weight, network.W_down.weight)

@@ -11,11 +11,14 @@ from torch.testing import assert_close
 from course_utils import gpt
 from course_utils.attention import MultiHeadAttention, causal_mask
 from course_utils.data import pairs
-from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, today
+from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, llama_config, smollm2
+from course_utils.gpt.model import GPTLayer
+from course_utils.gpt.prompting import question
+from course_utils.kernel import weights as kernel_weights
 
 SMALL = {"d_model": 24, "n_heads": 6, "n_layers": 2, "d_ff": 40, "max_len": 32}
-BOTH = pytest.mark.parametrize("config", [Config(**SMALL), today(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
-has_weights = pytest.mark.skipif(gpt.installed() is None, reason="SmolLM2 is not installed: course fetch")
+BOTH = pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
+has_weights = pytest.mark.skipif(smollm2.installed() is None, reason="SmolLM2 is not installed: course fetch")
 
 
 def made(config, vocab_size=11, seed=0):
@@ -66,7 +69,7 @@ def test_weights_sum_to_one_and_change_no_logit(config):
 @pytest.mark.parametrize("silent", ["self_attention.W_o", "feed_forward.W_down"])
 def test_dropout_is_on_what_each_sublayer_adds(silent):
     """With the other sublayer silent, a part of what this one adds is zero."""
-    layer = gpt.GPTLayer(today(**SMALL, dropout=0.25)).train()
+    layer = GPTLayer(llama_config(**SMALL, dropout=0.25)).train()
     layer.get_submodule(silent).weight.data.zero_()
     x = torch.randn(8, 30, SMALL["d_model"], generator=torch.Generator().manual_seed(0))
     torch.manual_seed(0)
@@ -90,19 +93,19 @@ def test_groups_that_do_not_fit_are_refused(n_kv_heads, says):
 
 
 def test_swiglu_is_its_formula():
-    layer = SwiGLU(today(**SMALL))
+    layer = SwiGLU(llama_config(**SMALL))
     x = torch.randn(2, 3, 24)
     gate, up, down = (m.weight.T for m in (layer.W_gate, layer.W_up, layer.W_down))
     assert_close(layer(x), ((x @ gate) / (1 + (-x @ gate).exp()) * (x @ up)) @ down)
 
 
 def test_today_adds_no_vector_and_no_position():
-    model = GPT(11, today(**SMALL, n_kv_heads=2))
+    model = GPT(11, llama_config(**SMALL, n_kv_heads=2))
     assert not [name for name, _ in model.named_parameters() if "bias" in name or "position" in name]
 
 
 def test_logits_are_those_of_transformers_llama():
-    ours, ids = made(today(**SMALL, n_kv_heads=2, base=1000.0)), some_ids()
+    ours, ids = made(llama_config(**SMALL, n_kv_heads=2, base=1000.0)), some_ids()
     with torch.no_grad():
         assert_close(ours(ids).logits, gpt.to_transformers(ours)(ids).logits, atol=1e-5, rtol=1e-5)
 
@@ -110,8 +113,8 @@ def test_logits_are_those_of_transformers_llama():
 @BOTH
 def test_the_last_logits_alone_are_the_last_of_all(config):
     model, ids = made(config), some_ids()
-    assert_close(model(ids, last=True).logits, model(ids).logits[:, -1:])
-    assert_close(model(ids, last=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
+    assert_close(model(ids, at=torch.full((3,), -1)).logits, model(ids).logits[:, -1:])
+    assert_close(model(ids, at=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
 
 
 def test_attention_is_made_by_the_names_of_its_arguments():
@@ -120,7 +123,8 @@ def test_attention_is_made_by_the_names_of_its_arguments():
             super().__init__(d_model, n_heads, dropout, rotary, base, n_kv_heads, bias)
 
     config = {"n_kv_heads": 2, "base": 1000.0}
-    ids, (model, other) = some_ids(), (made(today(**SMALL, **config, **parts)) for parts in ({}, {"attention": Turned}))
+    ids, (model, other) = some_ids(), (made(llama_config(**SMALL, **config, **parts))
+                                for parts in ({}, {"attention": Turned}))
     assert torch.equal(model(ids).logits, other(ids).logits)
 
 
@@ -130,8 +134,8 @@ def test_parts_can_be_others():
             output, weights = super().attend(*inputs, **options)
             return 2 * output, weights
 
-    model, ids = made(today(**SMALL)), some_ids()
-    louder = made(today(**SMALL, attention=Loud))
+    model, ids = made(llama_config(**SMALL)), some_ids()
+    louder = made(llama_config(**SMALL, attention=Loud))
     assert not torch.allclose(model(ids).logits, louder(ids).logits, atol=1e-3)
     for layer in louder.layers:
         layer.self_attention.W_o.weight.data /= 2
@@ -207,7 +211,7 @@ def test_what_cannot_be_written_is_refused(options, says):
 
 
 def test_heads_are_off_inside_the_block_only():
-    model, ids = made(today(**SMALL, n_kv_heads=2)), some_ids()
+    model, ids = made(llama_config(**SMALL, n_kv_heads=2)), some_ids()
     before, kept = model(ids).logits, [p.clone() for p in model.parameters()]
     with suppress(KeyboardInterrupt), heads_off(model, [(0, 1), (0, 2), (1, 5)]):
         assert not torch.allclose(model(ids).logits, before, atol=1e-3)
@@ -216,7 +220,7 @@ def test_heads_are_off_inside_the_block_only():
 
 
 def test_the_matrices_of_the_block_can_be_made_by_another_function():
-    model, kept = made(today(**SMALL, n_kv_heads=2)), []
+    model, kept = made(llama_config(**SMALL, n_kv_heads=2)), []
 
     def doubled(W_o, heads, d_k):
         kept.append((heads, d_k))
@@ -230,14 +234,14 @@ def test_the_matrices_of_the_block_can_be_made_by_another_function():
 
 
 def test_all_heads_off_leave_only_the_feed_forward_network():
-    model = made(today(**SMALL, n_kv_heads=2))
+    model = made(llama_config(**SMALL, n_kv_heads=2))
     layer, x = model.layers[0], torch.randn(1, 4, 24)
     with heads_off(model, [(0, head) for head in range(6)]):
         assert_close(layer(x)[0], x + layer.feed_forward(layer.norm_2(x)))
 
 
 def test_heads_at_their_mean_write_the_same_everywhere():
-    model, ids = made(today(**SMALL, n_kv_heads=2)), some_ids()
+    model, ids = made(llama_config(**SMALL, n_kv_heads=2)), some_ids()
     layer, x, before = model.layers[0], torch.randn(3, 9, 24), model(ids).logits
     with heads_at_mean(model, [(0, head) for head in range(6)]):
         added = layer.self_attention(x, mask=causal_mask(9))[0]
@@ -283,9 +287,9 @@ def test_an_answer_is_known_by_its_first_token():
 
 
 def test_a_question_gives_the_first_words_of_its_answer():
-    assert gpt.question("opposite of", "hot").splitlines()[1:] == [
+    assert question("opposite of", "hot").splitlines()[1:] == [
         "What is the opposite of hot?<|im_end|>", "<|im_start|>assistant", "The opposite of hot is"]
-    assert gpt.question("opposite of", "hot", '"').endswith('The opposite of "hot" is "')
+    assert question("opposite of", "hot", '"').endswith('The opposite of "hot" is "')
 
 
 @has_weights
@@ -301,7 +305,7 @@ def test_the_better_wording_of_a_question_counts():
 # --- the published weights ------------------------------------------------------------------------------------------
 
 def test_without_the_package_it_says_what_to_type(monkeypatch):
-    monkeypatch.setattr(gpt, "find_spec", lambda name: None)
+    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="course fetch"):
         gpt.load()
 
@@ -310,10 +314,10 @@ def test_without_the_package_it_says_what_to_type(monkeypatch):
 def test_a_cell_that_needs_the_weights_is_passed_over_without_them(there, monkeypatch, capsys):
     from IPython.core.interactiveshell import InteractiveShell
     shell = InteractiveShell()
-    monkeypatch.setattr(gpt, "get_ipython", lambda: shell)
-    monkeypatch.setattr(gpt, "installed", lambda: "file" if there else None)
-    gpt.cells_need_weights()
-    gpt.cells_need_weights()                                                            # run twice, once is enough
+    monkeypatch.setattr(kernel_weights, "get_ipython", lambda: shell)
+    monkeypatch.setattr(kernel_weights, "installed", lambda: "file" if there else None)
+    kernel_weights.skip_cells_without_weights()
+    kernel_weights.skip_cells_without_weights()                                          # run twice, once is enough
     assert ("course fetch" in capsys.readouterr().out) is not there
     shell.run_cell("a = 1")
     shell.run_cell("# SmolLM2 writes\nb = 1")
@@ -324,10 +328,10 @@ def test_a_cell_that_needs_the_weights_is_passed_over_without_them(there, monkey
 
 @has_weights
 def test_a_damaged_file_is_refused(monkeypatch, tmp_path):
-    file = tmp_path / gpt.FILE
-    file.write_bytes(gpt.installed().read_bytes()[:100_000])
-    monkeypatch.setattr(gpt, "installed", lambda: file)
-    with pytest.raises(ValueError, match=f"force-reinstall --no-deps {gpt.REQUIREMENT}"):
+    file = tmp_path / smollm2.FILE
+    file.write_bytes(smollm2.installed().read_bytes()[:100_000])
+    monkeypatch.setattr(smollm2, "installed", lambda: file)
+    with pytest.raises(ValueError, match=f"force-reinstall --no-deps {smollm2.REQUIREMENT}"):
         gpt.load()
 
 
@@ -338,12 +342,12 @@ def test_smollm2_is_that_of_transformers():
     model, tokenizer = gpt.load()
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
     assert (model.config.n_layers, model.config.n_heads, model.config.n_kv_heads) == (30, 9, 3)
-    folder, text = gpt.installed().parent, "The year 2024 had 366 days; l'été fut beau.\n\tdef f(x): return x ** 2"
-    theirs = AutoTokenizer.from_pretrained(folder, gguf_file=gpt.FILE)
+    folder, text = smollm2.installed().parent, "The year 2024 had 366 days; l'été fut beau.\n\tdef f(x): return x ** 2"
+    theirs = AutoTokenizer.from_pretrained(folder, gguf_file=smollm2.FILE)
     ids = tokenizer.encode(text).ids
     assert ids == theirs(text)["input_ids"]
     assert tokenizer.decode(ids) == text
-    llama = AutoModelForCausalLM.from_pretrained(folder, gguf_file=gpt.FILE, dtype=torch.float32).eval()
+    llama = AutoModelForCausalLM.from_pretrained(folder, gguf_file=smollm2.FILE, dtype=torch.float32).eval()
     with torch.no_grad():
         ours, other = model(torch.tensor([ids])).logits, llama(torch.tensor([ids])).logits
     assert_close(ours, other, atol=1e-4, rtol=1e-4)
@@ -359,7 +363,7 @@ def test_smollm2_knows_a_capital():
 
 def test_the_next_token_of_each_text_is_that_of_the_text_alone():
     """Texts of unequal length: the padding of the shorter ones is not what is asked."""
-    model = made(today(**SMALL, n_kv_heads=2))
+    model = made(llama_config(**SMALL, n_kv_heads=2))
     tokenizer = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[int(letter) for letter in text]))
     texts = ["12345", "7", "31", "9876543", "2"]
     alone = [gpt.next_tokens(model, tokenizer, [text]).item() for text in texts]

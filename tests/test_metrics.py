@@ -187,6 +187,14 @@ def test_a_metric_for_each_group():
     assert list(scores) == list(groups)
 
 
+def test_a_group_is_measured_whole():
+    """Each pair of a large group counts, the last one, too."""
+    groups = {"all": [*range(200)], "backwards": [*range(199, -1, -1)]}
+    assert by_group(lambda *columns: columns, groups, range(200), range(200, 400)) == {
+        "all": ([*range(200)], [*range(200, 400)]),
+        "backwards": ([*range(199, -1, -1)], [*range(399, 199, -1)])}
+
+
 # --- answers -------------------------------------------------------------------------------------------------------
 
 def test_an_answer_matches_whatever_its_capitals_articles_and_punctuation():
@@ -223,9 +231,9 @@ def test_an_answer_without_words_is_right_only_if_the_truth_has_none():
 
 @pytest.mark.parametrize("metric", [span_match, span_f1])
 def test_truths_are_a_list_of_at_least_one(metric):
-    with pytest.raises(TypeError, match="truths='Oslo' is one string; expected a list"):
+    with pytest.raises(TypeError, match="truths is one string, 'Oslo'; expected a list"):
         metric("Oslo", "Oslo")
-    with pytest.raises(ValueError, match="expected a list of at least one right answer"):
+    with pytest.raises(ValueError, match="truths is empty; expected a list with at least one"):
         metric("Oslo", [])
 
 
@@ -233,5 +241,5 @@ def test_sign_test_counts_what_only_one_gets_right():
     one, other = [True] * 9 + [False] + [True] * 5, [False] * 9 + [True] + [True] * 5
     assert sign_test(one, other) == (9, 1, pytest.approx(22 / 1024))
     assert sign_test([True, False], [True, False]) == (0, 0, 1.0)
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="1 examples and 2; expected as many"):
         sign_test([True], [True, False])

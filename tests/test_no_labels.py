@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from course_utils.claims.stored import EXPERIMENTS, stored
-from course_utils.gpt import GPT, today
+from course_utils.gpt import GPT, llama_config
 
 sys.path.insert(0, str(EXPERIMENTS))
 script = importlib.import_module("no_labels")
@@ -32,7 +32,7 @@ def test_examples_are_half_of_each_label_in_turns():
 
 def test_batches_and_the_cache_change_no_answer():
     torch.manual_seed(0)
-    model = GPT(128, today(d_model=24, n_heads=6, n_kv_heads=2, d_ff=40)).eval()
+    model = GPT(128, llama_config(d_model=24, n_heads=6, n_kv_heads=2, d_ff=40)).eval()
     for weights in model.parameters():
         nn.init.normal_(weights, std=0.3)
     rows = [(text + " indeed" * (i % 3), label) for i, (text, label) in enumerate(ROWS * 3)]

@@ -15,13 +15,14 @@ from nbformat.v4 import new_code_cell, new_notebook
 from torch import nn
 from torch.utils.data import DataLoader
 
-from course_utils import cli, rehearsal
+from course_utils import cli
 from course_utils.course import course_root, numbered
 from course_utils.data.text import EOS, TokenBatchSampler, collate, token_batches
 from course_utils.exercises import EXERCISES
+from course_utils.kernel import rehearsal
+from course_utils.kernel.rehearsal import rehearsed
 from course_utils.publish.notebooks import METADATA, execute, read, write
 from course_utils.publish.tasks import alone, tasks
-from course_utils.rehearsal import rehearsed
 from course_utils.seq2seq import Seq2Seq
 from course_utils.training import fit, inverse_sqrt
 
@@ -201,7 +202,7 @@ def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_pat
     found = rehearsal._around()
     assert torch.__version__ in found.split()
     (tmp_path / "model.py").write_text("width = 1")
-    monkeypatch.setattr(rehearsal, "__file__", str(tmp_path / "rehearsal.py"))
+    monkeypatch.setattr(rehearsal, "__file__", str(tmp_path / "kernel" / "rehearsal.py"))
     assert rehearsal._around.__wrapped__().split()[1:] == found.split()[1:]
     before = rehearsal._around.__wrapped__()
     assert before != found

@@ -1,5 +1,6 @@
 """Stored measurements: written in one step, read back whole, and saying what it takes to repeat them."""
 
+import ast
 import json
 import re
 import subprocess
@@ -7,8 +8,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
+from course_utils.claims import collect, declared
 from course_utils.claims import stored as module
+from course_utils.claims.code_behind import behind, statements
 from course_utils.claims.stored import EXPERIMENTS, store, stored
+from course_utils.course import course_root, numbered, with_claims
 
 RESULTS = {"bleu": {"with": 45.7, "without": 27.4}, "rows": ["été", "<eos>"], "steps": 3200}
 
@@ -111,6 +115,40 @@ def test_a_committed_measurement_can_be_repeated(path):
     assert re.fullmatch("[0-9a-f]{7,}", measured.version), "measured with files that were not committed"
     words = [word for text in strings(json.loads(path.read_text(encoding="utf-8"))) for word in text.split()]
     assert [word for word in words if len(word) > 1 and is_absolute(word)] == []
+
+
+FROM_FILES = [one for path in with_claims(numbered(course_root())) for one in declared.declared(path) if one.stored]
+
+
+def read_again(one: declared.Declared) -> dict[str, float]:
+    """What a claim measures, by the statements behind it that train nothing: its numbers as the files have them now."""
+    made = [pair for number, source in declared.code_cells(one.notebook) if number <= one.cell
+            for pair in zip(statements(source), ast.parse(source).body, strict=True)]
+    needed = {id(statement) for statement in behind(one.measured, [statement for statement, _ in made])
+              if "fit(" not in statement.text}
+    nodes = [node for statement, node in made
+             if isinstance(node, ast.Import | ast.ImportFrom) or id(statement) in needed]
+    names = {}
+    exec(compile(ast.Module(nodes, []), one.id, "exec"), names)
+    measured = eval(compile(ast.Expression(one.measured), one.id, "eval"), names)
+    return {label: float(value[0] if isinstance(value, tuple) else value) for label, value in measured.items()}
+
+
+@pytest.mark.parametrize("one", FROM_FILES, ids=lambda one: one.id)
+def test_a_card_shows_the_numbers_that_are_stored(one):
+    card, = (card for card in collect([one.notebook]) if card.id == one.id)
+    assert card.measured == pytest.approx(read_again(one)), f"run {one.notebook.name} again"
+
+
+def test_a_file_that_was_measured_anew_is_seen(monkeypatch):
+    """With other numbers in the file the test above fails."""
+    one, = (one for one in FROM_FILES if one.id == "04.two-processes")
+    before = read_again(one)
+    old = stored("two_processes")
+    monkeypatch.setattr(module, "stored", lambda name: old)
+    assert read_again(one) == before
+    old.results["1"][-1] += 1
+    assert read_again(one) != before
 
 
 def is_absolute(word: str) -> bool:

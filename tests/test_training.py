@@ -343,8 +343,8 @@ def test_a_budget_may_be_a_whole_number_of_numpy():
 
 
 @pytest.mark.parametrize(("wrong", "message"), [
-    ({"steps": 0}, "steps=0; expected a whole number, at least 1"), ({"steps": -1}, "steps=-1; expected"),
-    ({"steps": 2.5}, r"steps=2\.5; expected a whole number"), ({"steps": True}, "steps=True; expected a whole number"),
+    ({"steps": 0}, "steps is 0; expected at least 1"), ({"steps": -1}, "steps is -1; expected at least 1"),
+    ({"steps": 2.5}, r"steps is 2\.5; expected a whole number"), ({"steps": True}, "steps is True; expected a whole"),
     ({"lr": math.nan}, "lr=nan; expected a finite number above"),
     ({"lr": -0.1}, r"lr=-0\.1; expected"), ({"clip": 0.0}, r"clip=0\.0; expected a length above 0"),
     ({"clip": -1.0}, r"clip=-1\.0; expected"), ({"clip": math.nan}, "clip=nan; expected"),
@@ -352,7 +352,7 @@ def test_a_budget_may_be_a_whole_number_of_numpy():
 def test_a_budget_or_a_rate_that_is_none_is_refused_and_the_weights_stay(wrong, message):
     model = make_line()
     before = model.weight.detach().clone()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         fit(model, POINTS, **{"steps": 3, "loss": line_loss, **wrong})
     assert torch.equal(model.weight, before)
 

@@ -6,7 +6,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from inspect import signature
@@ -55,16 +55,20 @@ def declared(path: Path) -> list[Declared]:
             one.
     """
     found, before = [], []
-    for number, cell in enumerate(_loaded(path)["cells"], start=1):
-        if cell["cell_type"] != "code":
-            continue
-        source = re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
+    for number, source in code_cells(path):
         before += statements(source)
         if re.search(r"\bclaim\(", source):
             calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)
                      and "claim" in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))]
             found += [_declared(call, path, number, before) for call in sorted(calls, key=lambda call: call.lineno)]
     return found
+
+
+def code_cells(path: Path) -> Iterator[tuple[int, str]]:
+    """Number, counted from 1, and source of each code cell; a line that only IPython understands is ``pass``."""
+    for number, cell in enumerate(_loaded(path)["cells"], start=1):
+        if cell["cell_type"] == "code":
+            yield number, re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
 
 
 def _loaded(path: Path) -> dict:

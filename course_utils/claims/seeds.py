@@ -32,8 +32,8 @@ class Tried:
     """A claim at several seeds, all under one condition and made by one code."""
 
     condition: str
-    made_by: str = ""
-    """The digest of that code, see `declared.Declared`; empty in trials that are older than it."""
+    made_by: str
+    """The digest of that code, see `declared.Declared`."""
     seeds: dict[int, Trial] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def read() -> dict[str, Tried]:
 def _read(path: Path, changed: int) -> dict[str, Tried]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-        return {id: Tried(row["condition"], row.get("made_by", ""),
+        return {id: Tried(row["condition"], row["made_by"],
                           {int(seed): Trial(**trial) for seed, trial in row["seeds"].items()})
                 for id, row in rows.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
@@ -90,15 +90,14 @@ def _read(path: Path, changed: int) -> dict[str, Tried]:
 def tried(id: str, condition: str, made_by: str) -> Tried:
     """The trials of a claim under this condition, made by this code; others do not count."""
     found = read().get(id)
-    counts = found and found.condition == condition and found.made_by in (made_by, "")
+    counts = found and (found.condition, found.made_by) == (condition, made_by)
     return found if counts else Tried(condition, made_by)
 
 
 def add(id: str, condition: str, made_by: str, trials: Mapping[int, Trial]) -> None:
     """Add trials to the record in one step; those of the same claim that differ in condition or code are dropped."""
     rows = dict(read())
-    old = tried(id, condition, made_by)
-    kept = old.seeds if old.made_by == made_by else {}
+    kept = tried(id, condition, made_by).seeds
     rows[id] = Tried(condition, made_by, dict(sorted({**kept, **trials}.items())))
     text = ",\n".join(f"{json.dumps(id)}: {_dump(rows[id])}" for id in sorted(rows))
     with replace_file(RECORD) as file:
@@ -109,6 +108,5 @@ def _dump(row: Tried) -> str:
     """One line a trial, so that a difference between two versions of the file can be read."""
     lines = (f"  {json.dumps(str(seed))}: {json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False)}"
              for seed, trial in row.seeds.items())
-    made_by = f'"made_by": {json.dumps(row.made_by)}, ' if row.made_by else ""
-    return (f'{{"condition": {json.dumps(row.condition, ensure_ascii=False)}, {made_by}"seeds": {{\n'
+    return (f'{{"condition": {json.dumps(row.condition, ensure_ascii=False)}, "made_by": "{row.made_by}", "seeds": {{\n'
             + ",\n".join(lines) + "}}")

@@ -121,7 +121,7 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
         cells: how many of its cells are executed; ``None`` for all.
         keep_going: pass over cells that raise; the error is in their output. Claims that surprise do not raise, which
             nothing else decides: a variable ``COURSE_KEEP_GOING`` around this process does not reach the kernel.
-        rehearse: keep what is trained (`course_utils.rehearsal`). Else it is trained and not kept; never loaded.
+        rehearse: keep what is trained (`course_utils.kernel.rehearsal`). Else it is trained and not kept; never loaded.
 
     Returns:
         The executed and tidied notebook (see `tidy`), its time and its memory.

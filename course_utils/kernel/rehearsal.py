@@ -29,8 +29,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from .course import LOADED, REHEARSAL, replace_file
-from .plotting import LiveCurve, in_notebook
+from ..course import LOADED, REHEARSAL, replace_file
+from ..plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
 MARK = "_is_accelerate_prepared"                           # accelerate's, on each model that it has seen
@@ -71,7 +71,7 @@ def rehearsed(fit: Callable) -> Callable:
 
 def folder() -> Path:
     """Where trainings are kept, a folder for each notebook."""
-    from .data.download import data_folder
+    from ..data.download import data_folder
 
     return data_folder() / "rehearsed"
 
@@ -155,7 +155,7 @@ def _say_all(_=None) -> None:
 @cache
 def _around() -> str:
     """What decides besides the arguments: this package's code, versions, the processor, threads."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
@@ -286,7 +286,7 @@ class _Walk:
 
         Byte code will not do: the same lines give another one where the module is imported in the same cell.
         """
-        from .exercises.engine import code
+        from ..exercises.engine import code
 
         self.word(ast.dump(ast.parse(code(value).strip())))
         for name in dict.fromkeys(_loaded(value.__code__)):
@@ -314,6 +314,6 @@ def _loaded(code: types.CodeType) -> list[str]:
 
 def _by_code(value) -> bool:
     """Whether it is a notebook's, or an exercise's solution: of these one stands for the other if they are alike."""
-    from .exercises import EXERCISES  # only here: who trains without a rehearsal needs none
+    from ..exercises import EXERCISES  # only here: who trains without a rehearsal needs none
 
     return value.__module__ == "__main__" or any(value is exercise.solution for exercise in EXERCISES.values())

@@ -1,0 +1,186 @@
+"""The model: lesson 04's decoder layer without cross-attention, as of 2018 or as it is today; and writing with it.
+
+Shapes: ``ids (B, T)``, ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for what follows each id. Masks are not
+needed: position t attends to positions up to t.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..attention import MultiHeadAttention
+from ..checks import at_least, check_ids, no_nan
+from ..data.text import Embedding
+from ..decoding import evaluating, sample_token
+from ..transformer import Cache, FeedForward, look_back, small_start
+from ..transformer import Config as TransformerConfig
+
+
+class SwiGLU(nn.Module):
+    """A feed-forward network with a gate: ``W_down (silu(W_gate x) * W_up x)`` (Shazeer 2020, eq. 6)."""
+
+    def __init__(self, config: "Config"):
+        super().__init__()
+        self.W_gate, self.W_up = (nn.Linear(config.d_model, config.d_ff, bias=config.bias) for _ in range(2))
+        self.W_down = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(…, d_model)`` to the same shape."""
+        return self.W_down(F.silu(self.W_gate(x)) * self.W_up(x))
+
+
+@dataclass(frozen=True)
+class Config(TransformerConfig):
+    """The sizes of a GPT and the four choices that changed since; by default as lesson 04 has them.
+
+    `llama_config` makes the other choices.
+    """
+
+    norm: Callable[[int, float], nn.Module] = nn.LayerNorm
+    """Made of width and epsilon; today ``nn.RMSNorm`` (Zhang and Sennrich 2019)."""
+    feed_forward: Callable[["Config"], nn.Module] = FeedForward
+    """Made of this configuration; today `SwiGLU`."""
+    rotary: bool = False
+    """Whether positions are rotations of queries and keys; else a learned vector for each position is added."""
+    base: float = 10_000.0
+    """Of the rotation, see `attention.rotary`."""
+    n_kv_heads: int | None = None
+    """Heads of keys and values, see `MultiHeadAttention`; by default as many as queries have."""
+    attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
+    """Made with the arguments of `MultiHeadAttention`; another class of its methods can stand here."""
+    bias: bool = True
+    """Whether attention and feed-forward network add vectors; a `FeedForward` always does."""
+
+
+def llama_config(**sizes) -> Config:
+    """A `Config` with RMSNorm, SwiGLU, rotary positions and no bias; ``sizes`` name the rest."""
+    return Config(**{"norm": nn.RMSNorm, "feed_forward": SwiGLU, "rotary": True, "bias": False} | sizes)
+
+
+class GPTLayer(nn.Module):
+    """Causal self-attention, then a feed-forward network; the norm before each, a residual around each."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
+        self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
+                                               rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
+                                               bias=config.bias)
+        self.feed_forward = config.feed_forward(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
+        """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
+        attended, weights, past = look_back(self.self_attention, self.norm_1(x), past, need_weights)
+        x = x + self.dropout(attended)
+        return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, past
+
+
+class Reading(NamedTuple):
+    """What a `GPT` returns."""
+
+    logits: Tensor
+    """``(B, T, vocab_size)``: for what follows each id."""
+    weights: Tensor | None
+    """``(B, n_layers, n_heads, T, T_past + T)``, or ``None``."""
+    caches: tuple[Cache, ...]
+    """Keys and values of all positions so far, one a layer: the ``past`` of what comes next."""
+
+
+class GPT(nn.Module):
+    """Embedding, layers, a last norm, and logits by the embedding's matrix (Radford et al. 2018, 2019).
+
+    Args:
+        vocab_size: how many tokens there are.
+        config: the other sizes; ``pre_norm`` must be ``True``.
+
+    Raises:
+        ValueError: if ``config.pre_norm`` is ``False``, or a size is below 1.
+    """
+
+    def __init__(self, vocab_size: int, config: Config = Config()):
+        super().__init__()
+        at_least(1, vocab_size=vocab_size)
+        if not config.pre_norm:
+            raise ValueError("config has pre_norm=False; this GPT norms before each sublayer, as GPT-2 and later do.")
+        self.config = config
+        self.embed = Embedding(vocab_size, config.d_model)
+        self.positions = None if config.rotary else nn.Embedding(config.max_len, config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(GPTLayer(config) for _ in range(config.n_layers))
+        self.norm = config.norm(config.d_model, config.norm_eps)
+        small_start(self)
+
+    def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
+                at: Tensor | None = None) -> Reading:
+        """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
+
+        ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
+        most room.
+        """
+        check_ids(ids=ids)
+        start = 0 if past is None else past[0].k.size(2)
+        end = start + ids.size(1)
+        if end > self.config.max_len:
+            raise ValueError(f"{end} positions, but this GPT has max_len={self.config.max_len}. Shorten the text, or "
+                             "make the model with a larger max_len.")
+        x = self.embed(ids)
+        if self.positions is not None:
+            x = x + self.positions.weight[start:end]
+        x, weights, caches = self.dropout(x), [], []
+        for layer, cache in zip(self.layers, past or [None] * len(self.layers), strict=True):
+            x, w, cache = layer(x, cache, need_weights)
+            weights.append(w)
+            caches.append(cache)
+        if at is not None:
+            x = x[torch.arange(len(x)), at].unsqueeze(1)                           # (B, 1, d_model)
+        logits = self.norm(x) @ self.embed.weight.T
+        return Reading(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
+
+
+def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,
+             top_p: float | None = None, stop: int | None = None, generator: torch.Generator | None = None) -> Tensor:
+    """Write on: one token after the other, each read once thanks to the cache.
+
+    Args:
+        model: set to evaluation mode for the call.
+        ids: the prompt ``(B, T)``, all of the same length.
+        n_new: how many tokens to write at most.
+        temperature: the logits are divided by it; 0 takes the most probable token.
+        top_k, top_p: leave unlikely tokens out, see `decoding.truncate`.
+        stop: a token after which a text has ended; it stands for the rest of that text, too.
+        generator: of the random numbers.
+
+    Returns:
+        The new ids ``(B, up to n_new)``, without the prompt.
+
+    Raises:
+        ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
+            is too long.
+        FloatingPointError: if the model's logits are NaN.
+    """
+    check_ids(ids=ids)
+    at_least(1, n_new=n_new, texts=ids.size(0), prompt=ids.size(1))
+    if not temperature >= 0:
+        raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
+    last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position
+    new, past = [], None
+    with evaluating(model):
+        while len(new) < n_new:
+            reading = model(ids, past, at=last)
+            logits, past = reading.logits[:, -1].float(), reading.caches               # (B, vocab_size)
+            no_nan(logits)
+            if temperature == 0:
+                ids = logits.argmax(dim=-1, keepdim=True)                              # (B, 1)
+            else:
+                ids = sample_token(logits, temperature, top_k, top_p, generator)
+            if stop is not None and new:
+                ids = ids.masked_fill(new[-1] == stop, stop)
+            new.append(ids)
+            if stop is not None and (ids == stop).all():
+                break
+    return torch.cat(new, dim=1)

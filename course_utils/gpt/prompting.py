@@ -1,0 +1,62 @@
+"""Asking a language model by prompt: the answer is the token that it finds most probable next."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..checks import at_least_one
+from ..transformer import Cache
+from .model import GPT
+
+
+@torch.no_grad()
+def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "",
+                among: Sequence[str] | None = None) -> Tensor:
+    """The most probable token after each of some texts: ids ``(n,)``.
+
+    Padding stands on the right, where no earlier position sees it.
+
+    Args:
+        model, tokenizer: as `load` gives them.
+        questions: the texts, at least one.
+        before: what stands before each of them; it is read once.
+        among: if given, only the first tokens of these texts are compared, and the result are places among them.
+
+    Raises:
+        ValueError: if there is no question, one of them has no token, or ``among`` is empty.
+        TypeError: if the questions are one string.
+    """
+    at_least_one(questions=questions)
+    if among is not None:
+        at_least_one(among=among)
+        among = [tokenizer.encode(text).ids[0] for text in among]
+    caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
+    best = []
+    for start in range(0, len(questions), 16):
+        asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
+        if [] in asked:
+            raise ValueError(f"question {start + asked.index([])} has no token; expected a text of at least one.")
+        longest = max(map(len, asked))
+        past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
+        ids, ends = torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), [len(ids) - 1 for ids in asked]
+        logits = model(ids, past, at=torch.tensor(ends)).logits[:, 0]                            # (n, vocab_size)
+        best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
+    return torch.cat(best)
+
+
+def question(what: str, word: str, mark: str = "") -> str:
+    """A question in SmolLM2's chat form, and the first words of its answer; ``mark`` stands around the word."""
+    return (f"<|im_start|>user\nWhat is the {what} {word}?<|im_end|>\n<|im_start|>assistant\n"
+            f"The {what} {mark}{word}{mark} is{mark and ' ' + mark}")
+
+
+def zero_shot(model: GPT, tokenizer, pairs: Sequence[tuple[str, str]], what: str) -> float:
+    """Accuracy of a `question` per pair, without examples; with and without quotation marks, the better one."""
+    at_least_one(pairs=pairs)
+    shares = []
+    for blank, mark in ((" ", ""), ("", '"')):
+        tokens = next_tokens(model, tokenizer, [question(what, word, mark) for word, _ in pairs])
+        wanted = torch.tensor([tokenizer.encode(blank + answer).ids[0] for _, answer in pairs])
+        shares.append((tokens == wanted).float().mean().item())
+    return max(shares)
