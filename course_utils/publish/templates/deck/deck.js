@@ -94,8 +94,8 @@
       width: 1280, height: HEIGHT, margin: 0, center: false, hash: true, transition: "none",
       slideNumber: "c/t", pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes], navigationMode: "linear", // a presenter's arrow keys miss no slide
       keyboard: { 27: null, 86: null, 190: null }, // Esc, v and . are keys of our views; without the focus nothing happens
-      // a view with the focus gets every key but those of a presenter's remote control
-      keyboardCondition: (event) => !event.target.closest?.(".course-widget")
+      // a view or the ledger, with the focus, gets every key but those of a presenter's remote control
+      keyboardCondition: (event) => !event.target.closest?.(".course-widget, .claims-ledger")
         || ["PageDown", "PageUp"].includes(event.key),
     });
     for (const event of ["slidechanged", "overviewshown", "overviewhidden"]) Reveal.on(event, wakeOne);
