@@ -26,7 +26,7 @@ def answer(name: str, how: str) -> str:
 
 
 def main() -> None:
-    """Answer the handout, run it in the notebooks' folder, and tell."""
+    """Answer the handout, run it in a folder of its own, and tell."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("notebook")
     parser.add_argument("how", choices=("unsolved", "solved", "wrong"))
@@ -36,7 +36,7 @@ def main() -> None:
     for cell in student.cells:
         if cell.cell_type == "code" and (asked := ASKED.search(cell.source)) and options.how != "unsolved":
             cell.source = answer(asked[1], options.how) + asked[0][1:]
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / path.name
         write(student, file)
         try:

@@ -197,6 +197,28 @@ OUTSIDE = """() => {
   return found;
 }"""
 
+# What stands where the slide's number is: text and pictures, also inside a widget.
+ON_THE_NUMBER = """() => {
+  const texts = (root) => {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), found = [];
+    while (walker.nextNode()) {
+      const node = walker.currentNode;
+      if (node.data.trim() && !node.parentElement.closest("aside.notes, mjx-assistive-mml, script, style")) {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        found.push(...[...range.getClientRects()].map((box) => [box, node.data.trim()]));
+      }
+    }
+    return found;
+  };
+  const slide = Reveal.getCurrentSlide(), number = texts(document.querySelector(".slide-number"));
+  const drawn = [...slide.querySelectorAll(".highlight, img, canvas, svg")]
+    .map((e) => [e.getBoundingClientRect(), `<${e.tagName.toLowerCase()}>`]);
+  return [...texts(slide), ...drawn].filter(([box]) => box.width && box.height && number.some(([place]) =>
+    box.bottom > place.top && box.top < place.bottom && box.left < place.right && box.right > place.left))
+    .map(([, what]) => `stands on the slide's number: ${what.slice(0, 60)}`);
+}"""
+
 
 def open_deck(browser_page, html: str, folder: Path) -> None:
     """Open a deck from a file, as an instructor does, and wait until it is laid out."""

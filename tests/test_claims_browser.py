@@ -1,11 +1,17 @@
 """Cards and the ledger as a reader sees them."""
 
-import pytest
+import re
 
-from course_utils.claims import seeds, table
+import pytest
+from browser import OUTSIDE, open_deck
+from synthetic import code, lesson, text
+
+from course_utils.claims import collect, seeds, table
 from course_utils.claims.card import Claim
 from course_utils.claims.condition import Terms
 from course_utils.claims.seeds import Trial
+from course_utils.publish.pages import page
+from course_utils.publish.slides import deck
 
 PUBLISHED = {"BLEU, all sentences, without attention": "17.8", "with": "26.8",
              "by eye": "alignments agree with intuition, inversions included"}
@@ -66,51 +72,125 @@ def ledger():
     return table(cards)._repr_html_()
 
 
+@pytest.fixture(scope="module")
+def course():
+    """Of the course's own claims: lessons, how many hold, fail at a seed and do not hold; and their ledger.
+
+    Made before `record` takes the course's record of seeds away.
+    """
+    cards = collect()
+    held = [card for card in cards if card.holds]
+    failed = sum(bool(card.failed_at) for card in held)
+    counts = [len(held) - failed, failed, len(cards) - len(held)]
+    return sorted({card.id[:2] for card in cards}), counts, table(cards)._repr_html_()
+
+
 def rows(page):
     return page.locator("tbody tr:visible").count()
+
+
+def lessons(page):
+    return page.locator(".claims-lesson:visible").count()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_ledger_of_the_course_fits_two_screens_a_line_per_lesson_with_its_counts(show, browser_page, course, width):
+    browser_page.set_viewport_size({"width": width, "height": 720})
+    names, counts, ledger = course
+    page = show(ledger)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 720
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert rows(page) == 0
+    lines = page.locator(".claims-lesson > summary").all_inner_texts()
+    assert [line.split()[1] for line in lines] == names
+    found = [sum(map(int, re.findall(rf"{outcome}: (\d+)", "\n".join(lines))))
+             for outcome in ("holds", "not at every seed", "does not hold")]
+    assert found == counts
+    if width == 1280:
+        heights = page.locator(".claims-lesson > summary").evaluate_all("all => all.map((e) => e.clientHeight)")
+        assert max(heights) < 40, "one line"
 
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_ledger_is_folded_filtered_and_unfolded_by_keys(show, browser_page, ledger, width):
     browser_page.set_viewport_size({"width": width, "height": 720})
     page = show(ledger)
-    assert rows(page) == 44
-    assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 720
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert (lessons(page), rows(page)) == (4, 0)
     page.keyboard.press("Tab")
     page.keyboard.type("02")                                                # the first list is of lessons
-    assert rows(page) == 11
+    assert (lessons(page), rows(page)) == (1, 11)
     assert page.get_by_text("11 of 44 claims").count() == 1
     page.get_by_label("verdict").select_option("not at every seed")
     assert rows(page) == 1
     page.get_by_label("kind").focus()
-    page.keyboard.press("Tab")                                              # the row that is left
-    page.keyboard.press("Enter")
+    for key in ("Tab", "Tab", "Enter"):                                     # the lesson, the row that is left
+        page.keyboard.press(key)
     assert page.get_by_text("held at 1 of 2 seeds (not at 3)").is_visible()
-    assert page.locator("details[open]").get_by_text("holds when 4-9 words ≥ 80").is_visible()
+    assert page.locator("td details[open]").get_by_text("holds when 4-9 words ≥ 80").is_visible()
     page.get_by_label("lesson").select_option("all")
     page.get_by_label("verdict").select_option("does not hold at this scale")
     assert page.locator("tbody tr:visible summary").all_inner_texts() == [
         "01.claim-0 On a short budget BLEU stays with attention"]
     page.get_by_label("verdict").select_option("all")
+    assert (lessons(page), rows(page)) == (4, 0), "folded again"
     page.get_by_label("kind").select_option("identity")
-    assert rows(page) == 4
+    assert (lessons(page), rows(page)) == (4, 4)
+
+
+def test_a_lesson_unfolds_by_keys(show, ledger):
+    page = show(ledger)
+    page.get_by_label("kind").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert rows(page) == 11
 
 
 def test_two_ledgers_on_a_page_do_not_mix(show, ledger):
     page = show(ledger, ledger)
     page.get_by_label("kind").first.select_option("identity")
     assert page.get_by_label("kind").count() == 2
-    assert rows(page) == 4 + 44
+    assert rows(page) == 4
+    assert page.get_by_text("44 of 44 claims").count() == 1
 
 
-def test_without_scripts_all_rows_are_there_and_unfold(open_page, ledger):
+def test_without_scripts_lessons_and_rows_unfold(open_page, ledger):
     page = open_page(java_script_enabled=False)
     page.set_content(ledger)
-    assert rows(page) == 44
+    assert (lessons(page), rows(page)) == (4, 0)
     assert page.locator("select").count() == 0
-    page.locator("summary").first.click()
+    page.locator(".claims-lesson > summary").first.click()
+    assert rows(page) == 11
+    page.locator("td summary").first.click()
     assert page.get_by_text("Bahdanau et al. 2015, fig. 2").first.is_visible()
+
+
+def test_on_a_slide_the_ledger_fits_and_its_keys_do_not_turn_the_page(browser_page, tmp_path, course):
+    notebook = lesson(tmp_path)
+    notebook.cells += [text("slide", "## The ledger"), code("-", "claims.table(ledger)", data={"text/html": course[2]}),
+                       text("slide", "## Next")]
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    browser_page.evaluate("""() => {
+      const at = Reveal.getIndices(document.querySelector(".claims-ledger").closest("section"));
+      Reveal.slide(at.h, at.v);
+    }""")
+    assert browser_page.evaluate(OUTSIDE) == []
+    before = browser_page.evaluate("Reveal.getIndices()")
+    browser_page.get_by_label("kind").focus()
+    for key in ("Tab", "Space"):
+        browser_page.keyboard.press(key)
+    assert rows(browser_page) > 0
+    assert browser_page.evaluate("Reveal.getIndices()") == before
+    browser_page.locator(".claims-lesson").evaluate_all("all => all.forEach((lesson) => { lesson.open = true; })")
+    box = browser_page.locator(".claims-ledger").bounding_box()
+    assert box["y"] + box["height"] < browser_page.locator(".slide-number").bounding_box()["y"], "all open: it scrolls"
+
+
+def test_in_print_a_page_has_the_counts_of_each_lesson(browser_page, tmp_path, course):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(code("skip", "claims.table(ledger)", data={"text/html": course[2]}))
+    browser_page.emulate_media(media="print")
+    browser_page.set_content(page(notebook, tmp_path))
+    assert lessons(browser_page) == len(course[0])
 
 
 def test_nothing_in_cards_and_ledger_bars_a_reader(show, browser_page, ledger):

@@ -1,5 +1,6 @@
 """One set of versions: pyproject.toml, the lock, conda's file, the documents and this environment agree."""
 
+import ast
 import itertools
 import re
 import shlex
@@ -197,3 +198,26 @@ def test_contributing_gives_a_reason_for_each_dependency():
     graders = [Requirement(line) for line in doctor.requirements(ROOT, "grade")]
     assert set(reasons) == {canonicalize_name(requirement.name) for requirement in [*DIRECT, *graders]}
     assert all(len(reason.split()) >= 3 for reason in reasons.values())
+
+
+ELSEWHERE = re.compile(r"(/(home|Users|root|tmp|work|mnt|opt|usr|var)|[A-Za-z]:|~)[/\\][\w.]|.*\bshared[/]data")
+EXAMPLES = ("/home/ada/course", "C:\\Users\\ada")                         # nothing is read there
+
+
+def outside_the_repository(source: str) -> list[str]:
+    """What leads out of the repository in the code of a test: another folder's name, or a parent too many."""
+    texts = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    named = [text for text in texts if isinstance(text, str) and ELSEWHERE.match(text) and text not in EXAMPLES]
+    return named + re.findall(r"parents\[[2-9]\]|(?:\.parent\b){3}", source)
+
+
+def test_no_test_reads_outside_the_repository():
+    files = {ROOT / "conftest.py", *ROOT.glob("tests/*.py")} - {ROOT / "tests/test_environment.py"}    # its examples
+    found = {path.name: outside_the_repository(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: leads for name, leads in found.items() if leads} == {}
+
+
+@pytest.mark.parametrize("source", ["open('/mnt/a.txt')", "Path('../shared/data/a.txt')", "f'~/.cache/{name}'",
+                                    "Path(__file__).parents[2]", "here.parent.parent.parent / 'a.txt'"])
+def test_a_test_that_reads_outside_the_repository_is_seen(source):
+    assert len(outside_the_repository(source)) == 1

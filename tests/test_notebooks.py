@@ -295,7 +295,8 @@ def test_a_lesson_and_its_further_notebooks_link_to_each_other():
         assert f"](further/{path.name})" in lesson.read_text(encoding="utf-8"), path.name
         assert f"](../{lesson.name})" in path.read_text(encoding="utf-8"), path.name
         assert f"](notebooks/further/{path.name})" in (course_root() / "README.md").read_text(encoding="utf-8")
-        assert f"](further/{path.name})" in NOTEBOOKS[0].read_text(encoding="utf-8"), "00 lists them"
+        title = first_line(read(path).cells[0]).removeprefix("# ")
+        assert f"[{title}](further/{path.name})" in NOTEBOOKS[0].read_text(encoding="utf-8"), "00 lists its title"
 
 
 # --- budgets: what an hour holds ------------------------------------------------------------------------------------

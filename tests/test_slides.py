@@ -6,7 +6,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from browser import OUTSIDE, assert_quiet, open_deck, serious
+from browser import ON_THE_NUMBER, OUTSIDE, assert_quiet, open_deck, serious
 from bs4 import BeautifulSoup
 from synthetic import code, lesson, note, plot, text
 
@@ -24,12 +24,14 @@ NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
 
 
 def walk(browser_page) -> list[str]:
-    """Go through every slide and fragment as the space key does; what overflows, with the slide's number."""
+    """Go through every slide and fragment as the space key does; what overflows or hides the slide's number, and where.
+    """
     problems, steps = [], 0
     while True:
         indices = browser_page.evaluate("Reveal.getIndices()")
         where = f"slide {indices['h'] + 1}.{indices['v'] + 1} fragment {indices.get('f', '-')}"
-        problems += [f"{where}: {problem}" for problem in browser_page.evaluate(OUTSIDE)]
+        problems += [f"{where}: {problem}" for look in (OUTSIDE, ON_THE_NUMBER)
+                     for problem in browser_page.evaluate(look)]
         if browser_page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
             return problems
         browser_page.evaluate("Reveal.next()")
@@ -75,6 +77,15 @@ def test_the_overflow_check_sees_a_slide_that_does_not_fit(browser_page, tmp_pat
     problems = walk(browser_page)
     assert problems
     assert all(expected in problem for problem in problems)
+
+
+def test_what_stands_on_the_number_of_a_slide_is_seen(browser_page, tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells.append(text("slide", "<p style='position:absolute;bottom:0'>LOW</p>"))
+    open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
+    problems = walk(browser_page)
+    assert len(problems) == 1
+    assert problems[0].endswith("stands on the slide's number: LOW")
 
 
 def test_the_overflow_check_waits_for_fragments(browser_page, tmp_path):

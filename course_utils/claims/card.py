@@ -225,7 +225,7 @@ def conclusion(card: Claim) -> str:
     stored = f"<div>▣ {escape(card.stored)}</div>" if card.stored else ""
     facts = " · ".join(map(escape, filter(None, [card.terms.kind, card.tried])))
     return (f'<div>holds when {words}</div><div style="font-size:.85em;margin:.2em 0">{rival}{stored}</div>'
-            f'<div>{badge(card, card.verdict)} <span style="font-size:.85em">{facts}</span></div>')
+            f'<div>{badge(colour(card), card.verdict)} <span style="font-size:.85em">{facts}</span></div>')
 
 
 def colour(card: Claim) -> str:
@@ -235,10 +235,10 @@ def colour(card: Claim) -> str:
     return GOOD if card.holds else MUTED
 
 
-def badge(card: Claim, words: str) -> str:
-    """A mark and the verdict in white on its colour, on one line."""
-    mark = {GOOD: "✓", MUTED: "–", BAD: "✗"}[colour(card)]
-    return (f'<span style="background:{colour(card)};color:#FFFFFF;display:inline-block;padding:.1em .5em;'
+def badge(paper: str, words: str) -> str:
+    """A mark and the words in white on a verdict's colour, on one line."""
+    mark = {GOOD: "✓", MUTED: "–", BAD: "✗"}[paper]
+    return (f'<span style="background:{paper};color:#FFFFFF;display:inline-block;padding:.1em .5em;'
             f'border-radius:.3em;white-space:nowrap">{mark}<span> {escape(words)}</span></span>')
 
 

@@ -1,4 +1,4 @@
-// Puts three lists above each ledger on the page; rows that do not fit what is chosen are hidden.
+// Puts three lists above each ledger on the page: rows that do not fit are hidden, lessons with rows that do fit open.
 document.querySelectorAll(".claims-ledger:not([data-live])").forEach((ledger) => {
   const rows = [...ledger.querySelectorAll("tbody tr")];
   const count = document.createElement("output");
@@ -20,6 +20,10 @@ document.querySelectorAll(".claims-ledger:not([data-live])").forEach((ledger) =>
   function filter() {
     rows.forEach((row) => {
       row.hidden = !lists.every((list) => !list.value || values(row, list.name).includes(list.value));
+    });
+    ledger.querySelectorAll(".claims-lesson").forEach((lesson) => {
+      lesson.hidden = !lesson.querySelector("tbody tr:not([hidden])");
+      lesson.open = lists.some((list) => list.value);
     });
     count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} claims`;
   }

@@ -6,8 +6,9 @@ from html import escape
 from pathlib import Path
 
 from ..course import numbered, with_claims
+from ..widgets.colours import BAD
 from . import condition
-from .card import MIME, Claim, badge, columns, conclusion, plain
+from .card import MIME, Claim, badge, colour, columns, conclusion, plain
 from .stored import EXPERIMENTS
 
 HERE = Path(__file__).parent
@@ -66,7 +67,7 @@ def _cards(path: Path) -> list[Claim]:
 
 
 class Table:
-    """The ledger, shown as an HTML table that one can filter and unfold and, as text, in Markdown."""
+    """The ledger: in HTML a line per lesson, which unfolds and can be filtered; as text, a table in Markdown."""
 
     heads = ("claim", "source", "published", "measured here", "holds when", "seeds", "verdict")
 
@@ -84,11 +85,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         style, script = (HERE.joinpath(f"ledger.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-        head = "".join(f'<th scope="col">{cell}</th>' for cell in ("verdict", "claim", "kind", "seeds"))
-        body = "".join(map(_row, self.cards))
+        lessons = sorted({card.id[:2] for card in self.cards})
+        body = "".join(_lesson(name, [card for card in self.cards if card.id[:2] == name]) for name in lessons)
         # JupyterLab leaves the keys to what is inside
-        return (f'<div class="claims-ledger" data-lm-suppress-shortcuts="true"><style>{style}</style>'
-                f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><script>{script}</script></div>')
+        return (f'<div class="claims-ledger" data-lm-suppress-shortcuts="true"><style>{style}</style>{body}'
+                f"<script>{script}</script></div>")
 
 
 def table(claims: Iterable[Claim]) -> Table:
@@ -96,12 +97,29 @@ def table(claims: Iterable[Claim]) -> Table:
     return Table(claims)
 
 
+def _outcome(card: Claim) -> str:
+    """How the claim came out here and, if it holds here, at the other seeds."""
+    return "does not hold" if not card.holds else "not at every seed" if card.failed_at else "holds"
+
+
+def _lesson(name: str, cards: list[Claim]) -> str:
+    """A line with the counts of a lesson; unfolded, it shows the lesson's claims."""
+    counts = ""
+    for outcome in ("holds", "not at every seed", "does not hold"):
+        found = [card for card in cards if _outcome(card) == outcome]
+        worst = BAD if BAD in map(colour, found) else colour(found[0]) if found else ""
+        counts += f" <span>{badge(worst, f'{outcome}: {len(found)}') if found else ''}</span>"
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in ("verdict", "claim", "kind", "seeds"))
+    return (f'<details class="claims-lesson"><summary><b>Lesson {name}</b>{counts}</summary>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, cards))}</tbody></table></details>")
+
+
 def _row(card: Claim) -> str:
-    """A line of the table; unfolded, it shows the whole card."""
+    """A line of a lesson's table; unfolded, it shows the whole card."""
     verdicts = [card.verdict] + ["not at every seed"] * bool(card.failed_at)
     kind = card.terms.kind
     return (f'<tr data-lesson="{card.id[:2]}" data-kind="{kind}" data-verdict="{escape("; ".join(verdicts))}">'
-            f"<td>{badge(card, 'holds' if card.holds else 'does not hold')}</td>"
+            f"<td>{badge(colour(card), 'holds' if card.holds else 'does not hold')}</td>"
             f"<td><details><summary><code>{escape(card.id)}</code> {escape(card.says)}</summary>"
             f"{columns(card)}{conclusion(card)}</details></td>"
             f"<td>{kind}</td><td>{card.trials.short}</td></tr>")

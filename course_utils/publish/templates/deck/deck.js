@@ -105,8 +105,8 @@
       // Esc, v and . are keys of our views; without the focus nothing happens. Of the keys that pause, b is left.
       keyboard: { 27: null, 58: null, 59: null, 86: null, 190: null, 191: null },
       help: false, // ? may be typed in a view
-      // a view with the focus gets every key but those of a presenter's remote control
-      keyboardCondition: (event) => !event.target.closest?.(".course-widget")
+      // a view or the ledger, with the focus, gets every key but those of a presenter's remote control
+      keyboardCondition: (event) => !event.target.closest?.(".course-widget, .claims-ledger")
         || ["PageDown", "PageUp"].includes(event.key),
     });
     for (const event of ["slidechanged", "overviewshown", "overviewhidden"]) Reveal.on(event, wakeOne);
