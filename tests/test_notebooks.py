@@ -299,6 +299,13 @@ def test_a_lesson_and_its_further_notebooks_link_to_each_other():
         assert f"[{title}](further/{path.name})" in NOTEBOOKS[0].read_text(encoding="utf-8"), "00 lists its title"
 
 
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if is_further(path)], ids=lambda path: path.stem)
+def test_a_further_notebook_ends_with_how_many_parts_are_the_students(path):
+    source = "\n".join(cell.source for cell in code_cells(read(path)))
+    counted = re.findall(r"(?m)^your_parts\((.*)\)$", source)
+    assert re.findall(r'"(\w+)"', "".join(counted)) == list(dict.fromkeys(re.findall(r'check\("(\w+)"\)', source)))
+
+
 # --- budgets: what an hour holds ------------------------------------------------------------------------------------
 
 LESSON = {"cells": 150, "words": 4500, "words of notes": 1500, "lines of code": 450, "slides": 40, "minutes": 75}
