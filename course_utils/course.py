@@ -1,7 +1,7 @@
 """The course's folder, files and environment, and errors that a user can mend. Only the standard library is needed."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -11,6 +11,7 @@ PROGRESS = "COURSE_PROGRESS"        # environment: "on" lets checks write progre
 REHEARSAL = "COURSE_REHEARSAL"      # environment: "off" trains all; another name: the folder to keep trainings in
 PRESENTED = "COURSE_PRESENTED"      # environment of live slides' kernel: the file that is shown
 LOADED = "loaded as rehearsed"       # what is printed of a training that was
+TOLD: list[Callable[[str], None]] = []  # by live slides: hears the label of what was not rehearsed and is trained now
 KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows its card and does not raise
 
 

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
 from course_utils import rehearsal
-from course_utils.course import KEEP_GOING, PRESENTED, course_root, is_further, numbered
+from course_utils.course import KEEP_GOING, PRESENTED, TOLD, course_root, is_further, numbered
 from course_utils.publish.notebooks import read, show_clock, slide_type, tags
 from course_utils.publish.presenting import CatchUp, load_ipython_extension, prepare
 
@@ -92,19 +92,17 @@ def test_one_line_says_that_trainings_above_were_loaded(shell, capsys):
 
 def test_a_training_that_is_not_rehearsed_says_so_while_one_waits(shell, capsys, monkeypatch):
     monkeypatch.setenv(PRESENTED, str(LESSON))
-    monkeypatch.setattr(rehearsal, "say_that_it_trains", None)
     load_ipython_extension(shell)
     monkeypatch.delenv("COURSE_REHEARSAL", raising=False)
     shell.user_ns["fit"] = rehearsal.rehearsed(lambda model, label="training": SimpleNamespace(interrupted=False))
-    catch_up = rehearsal.say_that_it_trains.__self__
+    catch_up = TOLD[-1].__self__
     catch_up.cells = {"a": "fit(None, label='with attention')\nfit(None, label='mine')\nprint('of a')", "b": ""}
     before(catch_up, "b")
     told = capsys.readouterr().out
     assert re.search(r"with attention: not rehearsed, training now, about \d+ s\n", told)
     assert "mine: not rehearsed, training now\n" in told
     assert "of a" not in told
-    for event, function in (("pre_run_cell", catch_up), ("post_run_cell", catch_up.after)):
-        shell.events.unregister(event, function)
+    TOLD.remove(catch_up.trains)
 
 
 def test_a_cell_that_the_lesson_does_not_have_runs_alone(shell):

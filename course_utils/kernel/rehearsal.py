@@ -29,14 +29,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from ..course import LOADED, REHEARSAL, replace_file
+from ..course import LOADED, REHEARSAL, TOLD, replace_file
 from ..plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
 MARK = "_is_accelerate_prepared"                           # accelerate's, on each model that it has seen
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice, torch.dtype, torch.device,
           torch.Size, np.dtype, np.generic, Path)
-say_that_it_trains: Callable[[str], None] | None = None    # of live slides: is told the label of what was not rehearsed
 LOADS = []                                                 # of the cell that runs: label, day, steps, seconds
 BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.GetSetDescriptorType, np.ufunc)
@@ -60,8 +59,8 @@ def rehearsed(fit: Callable) -> Callable:
             before = _walked(call.arguments)
         if before and not mode and (kept := _load(model, before, call.arguments)):
             return signature.return_annotation(**kept)                # a History
-        if not mode and say_that_it_trains:
-            say_that_it_trains(signature.bind(model, *args, **settings).arguments.get("label", "the model"))
+        for tell in TOLD if not mode else ():
+            tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"))
         history = fit(model, *args, **settings)
         if before and mode and not history.interrupted:
             _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)

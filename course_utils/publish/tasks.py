@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from ..claims.code_behind import statements
 from .notebooks import slide_type, tags
 
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -118,11 +117,21 @@ def needed(cells: Sequence[NotebookNode], source: str) -> str:
     """The statements of these cells, in their order, without which this code does not run."""
     wanted, kept = names(source), []
     for cell in reversed([cell for cell in cells if cell.cell_type == "code"]):
-        for node, each in reversed([*zip(ast.parse(cell.source).body, statements(cell.source), strict=True)]):
-            if each.binds & wanted:
+        for node in reversed(ast.parse(cell.source).body):
+            if _binds(node) & wanted:
                 kept.append(ast.get_source_segment(cell.source, node))
-                wanted |= each.uses
+                wanted |= names(kept[-1])
     return "\n".join(reversed(kept))
+
+
+def _binds(node: ast.stmt) -> set[str]:
+    """The names that a statement defines or assigns, without the variables of its loops."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    loops = [part.target for part in ast.walk(node) if isinstance(part, ast.For | ast.comprehension)]
+    stored, passing = ({name.id for place in places for name in ast.walk(place) if isinstance(name, ast.Name)
+                        and isinstance(name.ctx, ast.Store)} for places in ([node], loops))
+    return stored - passing
 
 
 def only_defines(source: str) -> bool:
