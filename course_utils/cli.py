@@ -185,7 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in (
         ("--blank", "for class: without outputs, results and the quiz's answers; exercises for home stand apart"),
         ("--solutions", "for afterwards: with solutions, all code and hints unfolded"),
-        ("--sheet", "a page to print: predictions, exercises, the quiz's questions"),
+        ("--sheet", "a page to print: predictions, decisions, exercises, the quiz's questions"),
     ):
         form.add_argument(name, action="store_true", help=what)
     handout.add_argument(
@@ -478,7 +478,7 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
         target = target.with_name(f"{path.stem}_sheet.html")
         with replace_file(target) as file:
             file.write(handouts.sheet(notebook, path.parent))
-        print(f"{target}  predictions, exercises and questions; print it from a browser")
+        print(f"{target}  predictions, decisions, exercises and questions; print it from a browser")
         return EXIT_OK
     if arguments.blank:
         made = {"_class": handouts.blank(notebook, path.parent), "_home": handouts.home(notebook, path.parent)}

@@ -160,12 +160,13 @@ ALT = {
         "fewer bytes per number; fewer KV heads, or latents; windows. Unbounded streams: a window's cache and the "
         "first tokens, or a linear state: both forget. All but fewer bytes are models of their own, trained that way.",
     "06_memory":
-        "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 20 MB at 19 TB/s; GPU "
-        "memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n by n scores and the output O lie in "
-        "GPU memory. Q, K and V are read, O is written, and the matrix is written and read twice. Right, in tiles: Q "
-        "is read block by block, K and V tile by tile, once more for each block of Q; only a few tiles and the running "
-        "sums of one block are on the chip, the output O is written; there is no matrix. At n = 80,000 a matrix takes "
-        "25.6 GB for one head of one layer, a tile of 128 by 128 takes 64 KiB."
+        "Where attention's numbers lie on a GPU, an A100. Two memories: on the chip (SRAM), 192 KB in each of 108 "
+        "multiprocessors, 19 TB/s in all; GPU memory (HBM), 40 GB at 1.5 TB/s. Middle, the textbook: Q, K, V, the n "
+        "by n scores and the output O lie in GPU memory. Q, K and V are read, O is written, and the matrix is written"
+        " and read twice. Right, in tiles: Q is read block by block, K and V tile by tile, once more for each block "
+        "of Q; only a few tiles and the running sums of one block are on the chip, the output O is written; there is "
+        "no matrix. At n = 80,000 a matrix takes 25.6 GB for one head of one layer, a tile of 128 by 128 takes 64 "
+        "KiB."
 }
 
 
@@ -683,12 +684,12 @@ def memory():
     rows = {"arithmetic": (36, 56), "sram": (132, 116), "hbm": (304, 208)}
     for y, high in rows.values():
         box(axes, 480, y, 944, high, fill=BAND, edge="none", corner=10)
-    for name, title, size, speed in (("sram", "on the chip (SRAM)", "20 MB", "19 TB/s"),
+    for name, title, size, speed in (("sram", "on the chip (SRAM)", "108 × 192 KB", "19 TB/s"),
                                      ("hbm", "GPU memory (HBM)", "40 GB", "1.5 TB/s")):
         y = rows[name][0]
         text(axes, 26, y - 22, title, 19, INK, "bold", "left")
         text(axes, 26, y + 8, size, 19, align="left")
-        text(axes, 118, y + 8, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
+        text(axes, 26, y + 38, speed, 19, GOOD if name == "sram" else BAD, "bold", "left")
     text(axes, 26, 36, "A100: arithmetic", 19, INK, "bold", "left")
     for middle, title, color in ((448, "the textbook", BAD), (790, "in tiles", GOOD)):
         text(axes, middle, 36, title, 21, color, "bold")

@@ -76,6 +76,14 @@ def wb_blocks_against_all_keys(q, k, v, window):
     return torch.cat(out, dim=2)
 
 
+@wrong("window_by_blocks", "The weights of a query sum to one over its keys")
+def wb_no_softmax(q, k, v, window):
+    scores = blocks_of(q, window) @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
+    mask = band(window).repeat(scores.shape[2], 1, 1)
+    mask[0, :, :window] = False
+    return (scores.masked_fill(~mask, -math.inf) @ with_previous(v, window)).flatten(2, 3)
+
+
 @wrong("window_by_blocks", "`k` was changed")
 def wb_in_place(q, k, v, window):
     k /= math.sqrt(q.shape[-1])
@@ -278,6 +286,25 @@ def ou_mended_too_early(m, s, o, scores, v):
     new = torch.maximum(m, scores.amax(-1, keepdim=True))
     a, p = ((x - new).nan_to_num(neginf=-math.inf).exp() for x in (m, scores))
     return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "The values are multiplied by the raw scores")
+def ou_raw_scores(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    a = (m - new).exp()
+    return new, s * a + (scores - new).exp().sum(-1, keepdim=True), o * a + scores @ v
+
+
+@wrong("online_update", "The running maximum is left out of the sums")
+def ou_no_maximum(m, s, o, scores, v):
+    p = scores.exp()
+    return torch.maximum(m, scores.amax(-1, keepdim=True)), s + p.sum(-1, keepdim=True), o + p @ v
+
+
+@wrong("online_update", "The running maximum is left out of the sums")
+def ou_old_maximum_stays(m, s, o, scores, v):
+    p = torch.exp(scores)
+    return m, s + p.sum(1, keepdim=True), o + p @ v
 
 
 @wrong("online_update", "The tile's maximum is to be a tensor (T, 1)")
@@ -487,6 +514,59 @@ def gq_einsum(q, k, v):
 def gq_library(q, k, v):
     mask = ~future(q.shape[2], k.shape[2])
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+
+
+# --- cache_bytes ---------------------------------------------------------------------------------------------
+
+@wrong("cache_bytes", "A key *and* a value are kept")
+def cb_keys_alone(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    kept = full * tokens + local * min(tokens, window)
+    return kept * n_kv_heads * d_head * bytes_per_number
+
+
+@wrong("cache_bytes", "While the text is shorter than the window")
+def cb_always_a_window(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    return 2 * bytes_per_number * n_kv_heads * d_head * (full * tokens + local * window)
+
+
+@wrong("cache_bytes", "The local layers keep every token here")
+def cb_all_layers_full(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    return 2 * (full + local) * n_kv_heads * d_head * bytes_per_number * tokens
+
+
+@wrong("cache_bytes", "These are numbers, or bytes of 2-byte numbers")
+def cb_two_bytes(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    return 4 * n_kv_heads * d_head * (full * tokens + local * min(window, tokens))
+
+
+@wrong("cache_bytes", "These are the bytes per token")
+def cb_per_token(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    return 2 * (full + local) * n_kv_heads * d_head * bytes_per_number
+
+
+@wrong("cache_bytes", "expected an int")
+def cb_tensor(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    kept = torch.tensor([tokens] * full + [min(tokens, window)] * local).sum()
+    return 2 * kept * n_kv_heads * d_head * bytes_per_number
+
+
+@right("cache_bytes")
+def cb_layer_by_layer(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    layers = [tokens] * full + [tokens if tokens < window else window] * local
+    return sum(2 * n_kv_heads * d_head * bytes_per_number * kept for kept in layers)
+
+
+@right("cache_bytes")
+def cb_shares(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    one = 2 * n_kv_heads * d_head * bytes_per_number
+    return tokens * one * full + (window if tokens >= window else tokens) * one * local
+
+
+def test_a_published_models_cache_by_hand():
+    """Gemma 3 12B at 131,072 tokens: 8 full layers, 40 with 1,024 tokens; Llama 2 7B: 2 GiB at 4,096 tokens."""
+    of = SOLUTION["cache_bytes"]
+    assert of(131_072, 8, 40, 1024, 8, 256) == 8 * 2**30 + 40 * 8 * 2**20
+    assert of(4096, 32, 0, 0, 32, 128) == 2 * 2**30
 
 
 # --- the solutions -------------------------------------------------------------------------------------------

@@ -254,6 +254,21 @@ def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
     assert "masked_fill" not in body
 
 
+def test_a_sheet_asks_for_decisions_too():
+    """Lesson 06 ends with three cases, and a class decides."""
+    body = made("06_efficient_attention", handouts.sheet)
+    assert re.search(r"<strong>Decide:</strong>[^<]*</p>\s*<hr ", body)
+    assert "A model follows an endless conversation" in body
+
+
+def test_what_solves_an_exercise_or_decides_a_case_is_not_in_class():
+    student = text(made("06_efficient_attention", handouts.blank))
+    for told in ("One factor corrects", "A mask saves nothing", "(../figures/06_choice.svg)", "The choice as a chart",
+                 "attention sinks"):
+        assert told not in student, told
+    assert "three cases" in student.lower()
+
+
 @pytest.mark.parametrize(("options", "files"), [
     ([], ["02_bahdanau_attention.ipynb"]),
     (["--blank"], ["02_bahdanau_attention_class.ipynb", "02_bahdanau_attention_home.ipynb"]),

@@ -9,8 +9,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
-from course_utils import rehearsal
 from course_utils.course import KEEP_GOING, PRESENTED, TOLD, course_root, is_further, numbered
+from course_utils.kernel import rehearsal
 from course_utils.publish.notebooks import read, show_clock, slide_type, tags
 from course_utils.publish.presenting import CatchUp, load_ipython_extension, prepare
 

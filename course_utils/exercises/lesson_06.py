@@ -335,6 +335,7 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
           (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
     *each(SUM_TO_ONE, ("dim=-1", "dim=-2"), ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
+          ("scores.softmax(dim=-1)", "scores"), ("scores.softmax(dim=-1)", "scores.exp()"),
           ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")),
     (SAVES_NOTHING, *_whole("tril().triu(-window)")),
 ), timed=_long(2, 2048, 64, 128), promise=_makes_at_most(lambda q, k, v, window: q.size(-2) ** 2),
@@ -409,6 +410,14 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
           "exp(scores - m_new).",
           (FACTOR, "(m - m_new.clamp(min=-1e4)).exp()", P, "(scores - m_new.clamp(min=-1e4)).exp()"),
           (P, f"(scores - {TILE_MAX}).exp()"), (P, "(scores - m).exp()"), (P, "scores.exp()")),
+    *each("The running maximum is left out of the sums: exp(score) overflows once a score is large (float32: beyond "
+          "88). Subtract it before exp, exp(scores - m_new), and rescale the old sums to it.",
+          (FACTOR, "torch.ones_like(m)", P, "scores.exp()"),
+          (MAXIMUM, "m", FACTOR, "torch.ones_like(m)", P, "scores.exp()"),
+          (MAXIMUM, "torch.zeros_like(m)", FACTOR, "torch.ones_like(m)")),
+    *each("The values are multiplied by the raw scores. A value's weight is p = exp(scores - m_new), the same as in "
+          "the sum s: p @ v.", ("p @ v", "scores @ v"), ("factor * o + p @ v", "o + scores @ v"),
+          ("p @ v", "(scores - m_new) @ v")),
     *each("o or p is divided by a sum already: a softmax over this tile alone, or a mean that the next tile would "
           "rescale. o stays a sum until the last tile; then, once, o / s.", ("p @ v", f"p / {P_SUM} @ v"),
           ("factor * o + p @ v", f"(factor * o + p @ v) / (factor * s + {P_SUM})"),
@@ -594,4 +603,54 @@ CHOOSE = Exercise(choose, {"name": ""}, {
 ))
 
 
-LESSON_06 = (REMEMBER, SLOTS_TO_KEYS, WINDOW_BY_BLOCKS, ONLINE_UPDATE, GROUPED_QUERY, CHOOSE)
+# --- cache_bytes ---------------------------------------------------------------------------------------------
+
+def cache_bytes(tokens, full, local, window, n_kv_heads, d_head, bytes_per_number=2):
+    """Bytes of one text's cache: `full` layers keep all its tokens, `local` layers at most the last `window`."""
+    per_token = 2 * n_kv_heads * d_head * bytes_per_number         # of one layer: a key and a value
+    return per_token * (full * tokens + local * min(tokens, window))
+
+
+def _model(shorter=False, **fixed):
+    """A maker of inputs: a text longer than the window, or shorter; no two of the numbers are the same."""
+    def make(rng):
+        full, local, window, n_kv_heads, d_head, bytes_per_number = sizes(rng, 6)
+        window = 10 + 2 * window
+        tokens = window - 3 if shorter else window + 50
+        model = {"full": full + 1, "local": local + 8, "window": window, "n_kv_heads": n_kv_heads,
+                 "d_head": 16 * d_head, "bytes_per_number": bytes_per_number} | fixed
+        return tokens, *model.values()
+    return make
+
+
+KEPT, IN_ALL = "min(tokens, window)", "(full * tokens + local * min(tokens, window))"
+CACHE_BYTES = Exercise(cache_bytes, {"bytes": ""}, {
+    "on ordinary inputs": _model(),
+    "when the text is shorter than the window": _model(shorter=True),
+    "without local layers": _model(local=0, window=0),
+    "without full layers": _model(full=0),
+}, (
+    ("A key *and* a value are kept for each token: times 2.", "2 * n_kv_heads", "n_kv_heads"),
+    *each("These are numbers, or bytes of 2-byte numbers. Each number takes `bytes_per_number`.",
+          (" * bytes_per_number", ""), (" * bytes_per_number", " * 2")),
+    *each("Each layer keeps a key for every key-value head, and a key is `d_head` numbers: n_kv_heads * d_head.",
+          (" * d_head", ""), ("n_kv_heads * ", "")),
+    *each("The local layers keep every token here. They drop what has left the window: min(tokens, window).",
+          (KEPT, "tokens"), (KEPT, "max(tokens, window)")),
+    ("While the text is shorter than the window, a local layer keeps what there is: min(tokens, window).",
+     KEPT, "window"),
+    ("One token too many in a local layer: it keeps at most `window` of them.", KEPT, "min(tokens, window + 1)"),
+    ("The local layers are not counted. They keep less, but not nothing.", f" + local * {KEPT}", ""),
+    ("The full layers keep *every* token; only the local ones stop at the window.",
+     "full * tokens", f"full * {KEPT}"),
+    ("Full and local layers are swapped: the full ones keep every token.",
+     IN_ALL, "(local * tokens + full * min(tokens, window))"),
+    *each("All layers are counted as one kind: full + local layers of all tokens and windows together. Each kind "
+          "has its own number of tokens.", (IN_ALL, "(full + local) * (tokens + window)"),
+          (IN_ALL, f"(full + local) * (tokens + {KEPT})")),
+    ("These are the bytes per token. A text's cache has a key and a value for each token that a layer keeps.",
+     IN_ALL, "(full + local)"),
+))
+
+
+LESSON_06 = (REMEMBER, SLOTS_TO_KEYS, WINDOW_BY_BLOCKS, ONLINE_UPDATE, GROUPED_QUERY, CHOOSE, CACHE_BYTES)

@@ -102,12 +102,12 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """What is asked, as one HTML page to print: predictions with lines to write on, exercises, the quiz's questions."""
+    """As one HTML page to print: predictions and decisions with lines to write on, exercises, the quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
     cells = []
     for cell in paper.cells:
-        if cell.cell_type == "markdown" and slide_type(cell) != "notes" and PREDICT.search(cell.source):
+        if cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source):
             cell.source += LINES
         elif cells and "quiz" not in tags(cell) and not any(cell is one for one in asked):
             continue
