@@ -71,6 +71,7 @@ class Exercise:
         timed: a maker of arguments as large as the lesson's, if the lesson's seconds hang on the function: on these
             it may take ``SLOW`` times the solution's time. Without it, time is not looked at.
         why_slow: what a slow answer does, if it is known; without it, a loop is asked about.
+        measures: whether it only measures, so that no gradient is asked of it.
     """
 
     solution: Callable
@@ -79,6 +80,7 @@ class Exercise:
     faults: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
     timed: Callable[[torch.Generator], tuple] | None = None
     why_slow: str = ""
+    measures: bool = False
 
     @property
     def name(self) -> str:
@@ -137,7 +139,7 @@ class Exercise:
                 of_values, why = bool(what) and moved is None and self._well_formed(mine, right), ""
                 if what and moved is None:
                     why = self._named(tried) or _unused(self, function, arguments, tried)
-                if not what and (what := _wrong_gradient(self, function, arguments, right)):
+                if not what and not self.measures and (what := _wrong_gradient(self, function, arguments, right)):
                     why = self._named(tried, gradient=what)
                 if what:
                     self.reject(special, what, arguments, mine, why, of_values)

@@ -87,7 +87,7 @@ def _weights_inputs(rng):
     return randn(rng, B, n_layers, n_heads, 2 * T, 2 * T).tril().softmax(-1), T
 
 
-INDUCTION_SCORES = Exercise(torch.no_grad()(induction_scores), {  # a measurement: no gradient is asked
+INDUCTION_SCORES = Exercise(induction_scores, {
     "scores": "n_layers, n_heads"}, {
     "on ordinary inputs": _weights_inputs,
 }, (
@@ -113,7 +113,7 @@ INDUCTION_SCORES = Exercise(torch.no_grad()(induction_scores), {  # a measuremen
      "looked.sum(dim=-1).mean(dim=0) / T"),
     ("The largest weight is taken. One lucky position is no habit: take the mean.",
      "mean(dim=(0, -1))", "amax(dim=(0, -1))"),
-))
+), measures=True)
 
 
 def silenced(W_o, heads, d_k):
@@ -131,7 +131,7 @@ def _output_inputs(rng, *heads):
     return randn(rng, n_heads * d_k + more, n_heads * d_k), off, d_k
 
 
-SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}, {
+SILENCED = Exercise(silenced, {"W_o": "d_model, n_heads * d_k"}, {
     "on ordinary inputs": _output_inputs,
     "with head 0": lambda rng: _output_inputs(rng, 0),
     "with a single head": lambda rng: _output_inputs(rng, 2),
@@ -158,7 +158,7 @@ SILENCED = Exercise(torch.no_grad()(silenced), {"W_o": "d_model, n_heads * d_k"}
           ("in heads:", "in heads[:1]:"), ("in heads:", "in heads[-1:]:")),
     ("It is the wrong way round: these heads write, the others are zero.", "return W_o", "return start - W_o",
      "W_o = W_o.clone()", "start, W_o = W_o, W_o.clone()"),
-))
+), measures=True)
 
 
 def one_step(x, y, asked, rate):

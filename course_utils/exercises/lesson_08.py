@@ -77,7 +77,7 @@ def _layers(rng, n_layers=None):
     return (randn(rng, n_layers or n, n_heads, T, T).softmax(-1),)
 
 
-ROLLOUT = Exercise(torch.no_grad()(rollout), {"seen": "T, T"}, {
+ROLLOUT = Exercise(rollout, {"seen": "T, T"}, {
     "on ordinary inputs": _layers,
     "with a single layer": lambda rng: _layers(rng, 1),
 }, (
@@ -96,7 +96,7 @@ ROLLOUT = Exercise(torch.no_grad()(rollout), {"seen": "T, T"}, {
     ("The heads are summed, not averaged.", "mean(dim=1)", "sum(dim=1)"),
     ("The largest head is taken, not the mean: the rows no longer sum to 1.", "mean(dim=1)", "amax(dim=1)"),
     ("The weights are transposed: rows ask, columns are looked at.", "0.5 * layer +", "0.5 * layer.T +"),
-))
+), measures=True)
 
 
 def adversary(weights, moved, answer, new_answer, allowed):
@@ -160,7 +160,7 @@ def _gaze(rng, shared="none"):
     return randn(rng, B, 5 * n).softmax(-1), source, source if shared == "all" else target
 
 
-MOVE_GAZE = Exercise(torch.no_grad()(move_gaze), {"moved": "B, T"}, {
+MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
     "on ordinary inputs": _gaze,
     "when source and target are the same": lambda rng: _gaze(rng, "all"),
     "when source and target share a region": lambda rng: _gaze(rng, "one"),
@@ -204,7 +204,7 @@ MOVE_GAZE = Exercise(torch.no_grad()(move_gaze), {"moved": "B, T"}, {
      "(weights * source).mean"),
     ("Even means the same for each region of the target, not in proportion to what it had.",
      "target / target.sum(dim=-1, keepdim=True)", "weights * target / (weights * target).sum(dim=-1, keepdim=True)"),
-))
+), measures=True)
 
 
 def auc(scores, same):
