@@ -245,7 +245,10 @@ def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
     body = page[page.index("<main>"):]
     predictions = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "**Predict" in cell.source
                    and slide_type(cell) != "notes"]
-    assert body.count("<hr ") == 2 * len(predictions) > 0
+    assert body.count("<hr ") == 2 * (len(predictions) - 1) > 0
+    curve = re.search(r"Draw the curve([^<]*)</p>\s*<div><svg (.*?)</svg>", body, re.DOTALL)
+    assert "None" not in curve[1]
+    assert re.findall(r">(\d+)</text>", curve[2]) == ["0", "50", "100"]
     for task in tasks(notebook):
         assert task.title.split(" · ")[1].split("?")[0] in body
     assert body.count("☐") == 9
