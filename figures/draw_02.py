@@ -209,11 +209,11 @@ def table():
     for j, name in enumerate(english):
         x, pad = first + side * (j + 0.5), name == "padding"
         box(axes, x, 114, 40, 34, MUTED if pad else KEY, "" if pad else f"$h_{j + 1}$", 20, dashed=pad)
-        text(axes, x, 84 - 20 * (j % 2), name, 15, MUTED)
+        text(axes, x, 84 - 20 * (j % 2), name, 17, INK)
     text(axes, 84, 82, "queries", 16, QUERY, "bold")
     for i, (top, name) in enumerate(zip(tops, french, strict=True)):
         y = top + side / 2
-        text(axes, 22, y, name, 15, MUTED, align="left")
+        text(axes, 20, y, name, 17, INK, align="left")
         box(axes, 108, y, 48, 38, QUERY, f"$s_{i}$", 22)
         arrow(axes, (133, y), (first - 3, y), QUERY)
         exponents = [2.718 ** score for score in scores[i][:4]]
@@ -226,11 +226,11 @@ def table():
                     edge=RULE, corner=1, line=1.2)
                 label = f"{value}" if left == first else "0" if masked else f".{round(100 * value):02d}"
                 text(axes, x, y, label, 17 if left == first else 15, MUTED if masked else INK)
-        text(axes, 652, y, "sum 1", 15, MUTED)
+        text(axes, 652, y, "sum 1", 17, INK)
         box(axes, 896, y, 48, 38, VALUE, f"$c_{i + 1}$", 22)
     arrow(axes, (first + 5 * side + 4, 228), (second - 4, 228))
     arrow(axes, (second + 4.5 * 34, 112), (second + 4.5 * 34, 146))
-    text(axes, second + 4 * 34, 96, "padding: score −∞", 15, MUTED)
+    text(axes, second + 4 * 34, 96, "padding: score −∞", 17, INK)
     text(axes, 746, 228, "weights ×", 17)
     text(axes, 856, 228, "=", 20)
     for j in range(4):
@@ -239,7 +239,7 @@ def table():
     text(axes, 896, 128, "contexts", 16, VALUE, "bold")
     for x, shape in ((first + 2.5 * side, "$T_q$ × $T_k$"), (second + 2.5 * 34, "$T_q$ × $T_k$"), (896, "$T_q$ × d")):
         text(axes, x, 334, shape, 20)
-    text(axes, 480, 392, "One row per word to write, one column per word to read. No loop over the source.", 16, MUTED)
+    text(axes, 480, 392, "One row per word to write, one column per word to read. No loop over the source.", 18, INK)
     return axes
 
 

@@ -426,47 +426,33 @@ def test_solutions_keep_their_formulas():
 def hide_word():
     notebook = read(course_root() / "notebooks" / "02_bahdanau_attention.ipynb")
     (source,) = (cell.source for cell in notebook.cells if "def hide_word" in cell.source)
-    probes = {"zone": (["the", "area", "<eos>"], [0.25, 0.75, 0.0]), "lois": (["laws", ".", "<eos>"], [0.3, 0.7, 0.0])}
-    known = {"torch": torch, "location": None,
-             "probes": {at: (SimpleNamespace(columns=columns, weights=torch.tensor([weights])), None, 0)
-                        for at, (columns, weights) in probes.items()},
-             "log_probs": lambda model, batch, hide: (torch.tensor([[-3.0 - hide.sum()]]), None)}
-    exec(source[source.index("def hide_word"):].replace('"européenne"', '"zone"'), known)
+    weights = {"zone": (["the", "area", "<eos>"], [0.25, 0.75, 0.0]), "lois": (["laws", ".", "<eos>"], [0.3, 0.7, 0.0])}
+    seen = {at: SimpleNamespace(columns=columns, weights=torch.tensor([of])) for at, (columns, of) in weights.items()}
+    known = {"torch": torch, "location": -3.0, "probes": [SimpleNamespace(target=(at,)) for at in weights],
+             "looked_at": lambda model, pair: seen[pair.target[0]],
+             "encode_pairs": lambda pairs, english, french: pairs, "collate": lambda pairs: pairs,
+             "english": None, "french": None,
+             "log_probs": lambda model, batch, hide: (torch.tensor([[model * (1.0 + hide.sum())]]), None)}
+    exec(source, known)
     return known["hide_word"]
 
 
-def test_hide_word_takes_a_word_of_the_sentence_and_names_them_else(hide_word, capsys):
-    hide_word(None)
-    hide_word("area")
+def test_hide_word_says_what_is_read_and_what_hiding_costs_in_its_own_sentence(hide_word, capsys):
+    hide_word("zone")
+    hide_word("zone", "area", "the")
+    hide_word("lois", "laws", model=-1.0)
     assert capsys.readouterr().out.splitlines() == ["zone reads the 0.25, area 0.75",
-                                                    "nothing hidden: weight 0.00, log probability -3.00",
-                                                    "area hidden: weight 0.75, log probability -4.00"]
-    for word in ("aera", "zone", "", 3):
-        with pytest.raises(ValueError, match=f"{word!r} is not a word of the sentence. Give one of these, in quotes: "
-                                             "the, area, <eos>"):
-            hide_word(word)
+                                                    "zone without area (weight 0.75): costs 3.00 nats",
+                                                    "zone without the (weight 0.25): costs 3.00 nats",
+                                                    "lois without laws (weight 0.30): costs 1.00 nats"]
 
 
-def test_hide_word_looks_at_another_french_word_in_its_own_sentence(hide_word, capsys):
-    hide_word("laws", at="lois")
-    assert capsys.readouterr().out == "laws hidden: weight 0.30, log probability -4.00\n"
-    with pytest.raises(ValueError, match="'area' is not a word of the sentence. Give one of these, in quotes: laws, ."):
-        hide_word("area", at="lois")
-    with pytest.raises(ValueError, match="at='the': give one of these, in quotes: zone, lois"):
-        hide_word("the", at="the")
-
-
-def test_exercise_5_compares_its_prediction_after_nothing_but_itself(capsys):
-    """In class the first cells run, the exercise, and the cell that compares: what it needs is imported."""
-    notebook = read(course_root() / "notebooks" / "02_bahdanau_attention.ipynb")
-    (source,) = (cell.source for cell in notebook.cells if "costs_most.compare(" in cell.source)
-    (asked,) = (cell.source for cell in notebook.cells if "costs_most = " in cell.source)
-    asked = asked[asked.index("costs_most = "):]
-    for choices, says in ((("1", "2"), "✓ 2 of 2"), (("1", "1"), "≠ 1 of 2")):
-        known = {"seeds": seeds, "Prediction": Prediction}
-        first, second = choices
-        exec(asked.replace("None", first, 1).replace("None", second, 1), known)
-        exec(source, known)
-        assert capsys.readouterr().out.startswith(says)
-    with pytest.raises(ValueError, match="choose one of 1, 2"):
-        exec(asked.replace("None", "4", 1), known)
+@pytest.mark.parametrize(("given", "says"), [
+    (("zone", "aera"), "'aera' is none of these: the, area, <eos>\n"),
+    (("zone", "zone"), "'zone' is none of these: the, area, <eos>\n"),
+    (("lois", 3), "3 is none of these: laws, ., <eos>\n"),
+    (("area",), "'area' is in neither sentence:\nzone\nlois\n"),
+])
+def test_hide_word_says_in_a_line_which_words_there_are(hide_word, capsys, given, says):
+    hide_word(*given)
+    assert capsys.readouterr().out == says

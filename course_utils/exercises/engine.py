@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from numbers import Real
 from textwrap import dedent
-from traceback import format_exception, walk_tb
+from traceback import format_tb, walk_tb
 from typing import Any
 
 import torch
@@ -243,10 +243,10 @@ def each(why: str, *edits: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _own_lines(error: BaseException | None) -> str:
-    """The traceback of a student's exception, without the engine's lines."""
+    """Where a student's exception was raised, without the engine's lines and the message, which the card has."""
     if error is None or error.__traceback__ is None:
         return ""
-    return "".join(format_exception(type(error), error, error.__traceback__.tb_next))
+    return "".join(format_tb(error.__traceback__.tb_next))
 
 
 def _times_slower(function: Callable, solution: Callable, make: Callable) -> float:
@@ -411,8 +411,10 @@ def _copy(argument):
 def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     """What is wrong with one result, or an empty string."""
     if isinstance(mine, Exception):
-        lines_up = " These shapes do not line up: write down each one's axes." * bool(MISMATCH.search(str(mine)))
-        return f"It raised {type(mine).__name__}: {mine}{lines_up}"
+        message = f"It raised {type(mine).__name__}: {mine}"
+        if MISMATCH.search(str(mine)):
+            return f"{message.rstrip('.')}. These shapes do not line up: write down each one's axes."
+        return message
     names = list(exercise.returns)
     if len(names) == 1:
         mine, right = (mine,), (right,)

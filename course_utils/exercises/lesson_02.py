@@ -214,9 +214,8 @@ def _additive_inputs(rng, B=None, T_q=None):
 
 CROSSED = "query.unsqueeze(2) + keys.unsqueeze(1)"
 TANH = f"torch.tanh({CROSSED})"
-LINED_UP = ("Queries (B, T_q, d_h) and keys (B, T_k, d_h) are lined up instead of crossed: added as they are, or with "
-            "the new axis at the same place. Give each an axis of length one where the other counts: "
-            "(B, T_q, 1, d_h) + (B, 1, T_k, d_h).")
+LINED_UP = ("Queries and keys are lined up instead of crossed: added as they are, or with the new axis at the same "
+            "place. Every query meets every key: give each an axis of length one where the other counts.")
 
 ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     "on ordinary inputs": _additive_inputs,
@@ -238,6 +237,8 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
     ("Query and key are multiplied, as in a dot product. Here they are added: tanh(q + k).",
      f"{TANH} @ v", "query @ keys.transpose(1, 2)"),
+    ("The keys stand in the rows. A row belongs to a query, a column to a key.",
+     CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     (LINED_UP, CROSSED, "query + keys"),
     (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
     *(("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
