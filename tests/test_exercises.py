@@ -225,7 +225,7 @@ WRONG_FOR = [
     ("scaled_dot_attention", lambda q, k, v, m: EXERCISES["scaled_dot_attention"].solution(q, k, v, m)[::-1],
      "Wrong order: return context, weights"),
     ("context_vector", lambda s, v: (s.softmax(0) @ v)[None], "One of length one is left over"),
-    ("context_vector", lambda s, v: s.softmax(0) * v, "do not line up"),
+    ("context_vector", lambda s, v: s.softmax(0) * v, r"\w\. These shapes do not line up"),
     ("context_vector", lambda s, v: s.softmax(0) @ torch.eye(*v.shape), "Why: `values` makes no difference to what"),
     ("context_vector", lambda s, v: s.detach_().softmax(0) @ v, "The argument `scores` was cut off"),
     ("alignment_error_rate", lambda a, b: str(len(a & b)), "a str; expected a float. float.* makes one"),
@@ -359,6 +359,7 @@ def test_an_exception_is_shown_with_shapes_and_the_students_own_lines():
     assert re.search(r"(?s)raised AttributeError.*Inputs: scores \(\d,\), values \(\d, \d\)", verdict.text)
     assert "values.nonsense" in verdict.trace
     assert "engine.py" not in verdict.trace
+    assert "AttributeError" not in verdict.trace
     assert "values.nonsense" in Card(verdict)._repr_html_()
 
 

@@ -9,9 +9,8 @@ import torch
 import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 
-from course_utils.claims import seeds
 from course_utils.course import course_root
-from course_utils.exercises import EXERCISES, Prediction
+from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.publish.notebooks import read
 
@@ -204,6 +203,8 @@ wrong("additive_score", "`query` makes no difference",
       lambda query, keys, v: torch.tanh(keys + keys).matmul(v)[:, None].expand(-1, query.shape[1], -1))
 wrong("additive_score", "One of length one is left over",
       lambda query, keys, v: torch.tanh(query[:, :, None] + keys[:, None]) @ v[:, None])
+wrong("additive_score", "Why: The keys stand in the rows", lambda query, keys, v:
+      torch.tanh(query.unsqueeze(1) + keys.unsqueeze(2)) @ v)
 wrong("additive_score", "v is inside the tanh",
       lambda query, keys, v: torch.tanh((query[:, :, None] + keys[:, None]) * v).sum(-1))
 wrong("additive_score", "no gradient reaches `keys`",
