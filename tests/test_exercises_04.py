@@ -156,6 +156,15 @@ def el_always_post(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(torch.add(x, feed_forward(x)))
 
 
+@wrong("encoder_layer", "every part is called twice: does one way through the function lack its `return`")
+def el_no_return(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        x = x + feed_forward(norm_2(x))
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
 @wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
 def el_no_residual(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
@@ -201,7 +210,7 @@ def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_
     return norm_2(x + feed_forward(x))
 
 
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
 def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
         h = x + attention(norm_1(x))
@@ -210,7 +219,7 @@ def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(h + feed_forward(h))
 
 
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
 def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
         x = x + attention(norm_1(x))
@@ -319,11 +328,18 @@ def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
 
 # --- decoder_layer -------------------------------------------------------------------------------------------
 
-@wrong("decoder_layer", "Why: look_across gets what norm_1 returned; expected what norm_2 returns, look_back gets")
+@wrong("decoder_layer", "Why: look_across is called before look_back, which comes first.")
 def dl_source_first(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     x = x + look_across(norm_1(x))
     x = x + look_back(norm_2(x))
     return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: look_back is called before norm_1, which comes first.")
+def dl_post_norm(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = norm_1(x + look_back(x))
+    x = norm_2(x + look_across(x))
+    return norm_3(x + feed_forward(x))
 
 
 @wrong("decoder_layer", "Why: look_across is never called, norm_2 is never called.")
@@ -339,7 +355,7 @@ def dl_norm_of_the_branch(x, look_back, look_across, feed_forward, norm_1, norm_
     return x + norm_3(feed_forward(x))
 
 
-@wrong("decoder_layer", "norm_2 gets x as it came in, not what the first half made of it")
+@wrong("decoder_layer", "norm_2 gets x as it came in, not what the part before made of it")
 def dl_side_by_side(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     return x + look_back(norm_1(x)) + look_across(norm_2(x)) + feed_forward(norm_3(x))
 
@@ -618,7 +634,7 @@ def kp_jacobian(layer, x, memory, src_mask):
             (by_memory[:, ~src_mask] < 1e-5).all().item())
 
 
-PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 3
+PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 4 + [(True, True, False)] * 4
 
 
 def test_planted_layers_are_what_they_are_called():
@@ -662,6 +678,29 @@ def test_the_message_says_which_layer_was_judged_wrongly():
     text = EXERCISES["keeps_promises"].judge(kp_shapes).text
     assert "Inputs: layer = one whose norms take mean and variance over" in text
     assert "0x" not in text
+
+
+def kp_of(read, ignored):
+    """A test that goes through some places of the memory only."""
+    def keeps_promises(layer, x, memory, src_mask):
+        causal = SOLUTION["keeps_promises"](layer, x, memory, src_mask)[0]
+        before, places = layer(x, memory, src_mask), range(len(memory))
+        rows = torch.stack([layer(x, changed(memory, j), src_mask) - before for j in places]).abs().amax(-1) > 1e-4
+        return (causal, all(bool(rows[j].all()) for j in places[read] if src_mask[j]),
+                not any(bool(rows[j].any()) for j in places[ignored] if not src_mask[j]))
+    return keeps_promises
+
+
+@pytest.mark.parametrize(("read", "ignored", "condition", "why"), [
+    (slice(None, -1), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
+    (slice(None, -2), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
+    (slice(None), slice(1, None), "and the layer sees the first of it", "Not all padding was put to the test"),
+])
+def test_a_test_that_is_blind_at_one_end_is_found(read, ignored, condition, why):
+    text = EXERCISES["keeps_promises"].judge(kp_of(read, ignored)).text
+    assert condition in text
+    assert why in text
+    assert EXERCISES["keeps_promises"].judge(kp_of(slice(None), slice(None))).kind == "right"
 
 
 # --- decode_step ---------------------------------------------------------------------------------------------

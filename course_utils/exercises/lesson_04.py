@@ -223,16 +223,18 @@ def _masked_after_and_divided(scores, mask):
 
 
 def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weigh_memory=None, reads_itself=False,
-             norm_axis=-1, pre_norm=True, padding_in_front=False, norm_memory=False, width=None):
+             norm_axis=-1, pre_norm=True, padding="behind", norm_memory=False, width=None):
     """A maker of inputs: a decoder layer with random weights and something planted in it, and a sentence to test it.
 
-    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all"), value.
+    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all", "first" or
+    "last"), value.
     """
     def make(rng):
         T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
         d = width or d
         n_words = number(rng, 3, T_k - 1)
-        src_mask = (torch.arange(T_k) < n_words) ^ padding_in_front
+        src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= n_words,
+                    "none": torch.ones(T_k, dtype=torch.bool)}[padding]
 
         def one_of(start, end):
             """The first, the last, or any."""
@@ -241,7 +243,8 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
         query = one_of(0, T_q - 1)
         numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
                    "word": one_of(0, n_words), "padding": one_of(n_words, T_k)}
-        places = {name: slice(i, i + 1) for name, i in numbers.items()} | {"all": slice(None)}
+        places = {name: slice(i, i + 1) for name, i in numbers.items()}
+        places |= {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None)}
         weights = randn(rng, 8, d, d) / math.sqrt(d)
 
         def look(x, keys, mask, cells, weigh, W_q, W_k, W_v):
@@ -271,11 +274,6 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
     return make
 
 
-def _without_padding(rng):
-    layer, x, memory, src_mask = _planted("a right one")(rng)
-    return layer, x, memory, torch.ones_like(src_mask)
-
-
 CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
 MOVED = "moved(x, changed(memory, j))"
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
@@ -287,8 +285,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when the layer is right, and only rounding depends on what it must not see":
         _planted("a right one that masks after the softmax and divides again", weigh=_masked_after_and_divided),
     "when the layer is right, and the padding stands in front of the words":
-        _planted("a right one, and the padding is not at the end", padding_in_front=True),
-    "when the layer is right, and there is no padding": _without_padding,
+        _planted("a right one, and the padding is not at the end", padding="in front"),
+    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
     "when the layer is right, and norms the memory": _planted("a right one that norms the memory", norm_memory=True),
     "when the layer's norms take mean and variance over the positions":
         _planted("one whose norms take mean and variance over the positions", norm_axis=-2, pre_norm=False),
@@ -300,6 +298,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one in which query {reader} reads nothing of the memory", of_cross=[("reader", "all", False)]),
     "when the layer does not read one word of the memory":
         _planted("one that does not read word {word} of the memory", of_cross=[("all", "word", False)]),
+    "when the layer does not read the last word of the memory, and there is no padding":
+        _planted("one that does not read the last word of the memory", of_cross=[("all", "last", False)],
+                 padding="none"),
     "when the layer masks after the softmax, so that padding has taken its share":
         _planted("one that masks padding after the softmax", weigh_memory=_masked_after),
     "when only one query sees one word of the padding":
@@ -307,6 +308,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
                  of_cross=[("reader", "padding", True)]),
     "when the layer sees one word of the padding":
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
+    "when the padding stands in front of the words, and the layer sees the first of it":
+        _planted("one that sees word 0 of the memory, which is padding", of_cross=[("all", "first", True)],
+                 padding="in front"),
 }, (
     *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
           "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
@@ -323,7 +327,7 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     *each("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs "
           "before it, out[:t]: output t may change, and so may all after it.",
           ("[:t]", ""), ("[:t]", "[:t + 1]"), ("in range(len(x))", "in [len(x) - 1]"),
-          ("in range(len(x))", "in range(len(x) - 1)"), ("[:t]", "[:t][:1]")),
+          ("in range(len(x))", "in range(len(x) - 1)")),
     *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
           "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
           "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
@@ -335,8 +339,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
           "of the memory, which has other places than x: for j in range(len(memory)).",
           ("for j in range(len(memory))", "for j in range(len(x))"), (READ, "bool(read[src_mask].any(0).all())"),
-          (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[src_mask][0].all())"),
-          (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
+          (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[:-1][src_mask[:-1]].all())"),
+          (READ, "bool(read[src_mask][0].all())"), (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
     *each("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
           "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).",
           (READ, f"all({MOVED}.all() for j in range(len(x)) if src_mask[j])"),
@@ -350,7 +354,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
     *each("Not all padding was put to the test. Change every memory[j] where src_mask is False; one output that moves "
           "is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of nothing is True.)",
-          (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()"),
+          (IGNORED, "not read[~src_mask][0].any()"),
+          (IGNORED, "not read[1:][~src_mask[1:]].any()"),
           (IGNORED, "not read[~src_mask].all()"), (IGNORED, "not read[~src_mask].all(1).any()")),
     *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
