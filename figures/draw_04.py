@@ -428,7 +428,7 @@ def two_processes():
     box(axes, 588, middle, 150, 44, GOOD, fill=PAPER, line=2.6)
     text(axes, 588, middle, r"$g = (g_0 + g_1) / 2$", 22)
     text(axes, 504, middle, "average gradient", 15, GOOD, "bold", "right")
-    text(axes, 68, middle, "half of the tokens", 15, MUTED)
+    text(axes, 72, middle, "half the tokens", 15, MUTED)
     text(axes, 214, middle, "the same", 15, GOOD, "bold")
     text(axes, 866, middle, "still the same", 15, GOOD, "bold")
     return axes
