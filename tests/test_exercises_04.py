@@ -843,6 +843,11 @@ def cg_sum_over_tokens(gradients, n_tokens):
     return (gradients * n_tokens[:, None]).sum(0)
 
 
+@wrong("combined_gradient", "They are those of mean losses, divided already")
+def cg_divided(gradients, n_tokens):
+    return sum(gradient / n for gradient, n in zip(gradients, n_tokens, strict=True))
+
+
 @right("combined_gradient")
 def cg_product(gradients, n_tokens):
     return n_tokens @ gradients / n_tokens.sum()
@@ -861,60 +866,6 @@ def cg_loop(gradients, n_tokens):
     return total / sum(n_tokens)
 
 
-# --- sentence_vector -----------------------------------------------------------------------------------------
-
-@wrong("sentence_vector", "This is the mean")
-def sv_mean(states, mask):
-    weights = mask / mask.sum(1, keepdim=True)
-    return torch.einsum("bt,btd->bd", weights, states)
-
-
-@wrong("sentence_vector", "Padding may stand in front")
-def sv_slices(states, mask):
-    return torch.stack([row[:n].sum(0) / math.sqrt(n) for row, n in zip(states, mask.sum(1).tolist(), strict=True)])
-
-
-@wrong("sentence_vector", "`states` was changed")
-def sv_in_place(states, mask):
-    states[~mask] = 0
-    return states.sum(1) / mask.sum(1, keepdim=True).sqrt()
-
-
-@wrong("sentence_vector", "gradient is cut: no gradient reaches `states`")
-def sv_list(states, mask):
-    return torch.tensor([[sum(number for number, word in zip(column, row, strict=True) if word) / sum(row) ** 0.5
-                          for column in zip(*state, strict=True)]
-                         for state, row in zip(states.tolist(), mask.tolist(), strict=True)])
-
-
-@wrong("sentence_vector", "wrong with one sentence (B = 1).\nWrong shape")
-def sv_squeeze(states, mask):
-    return (mask[:, None] / mask.sum(1)[:, None, None].sqrt() @ states).squeeze()
-
-
-@wrong("sentence_vector", "The mask is inverted")
-def sv_inverted(states, mask):
-    padding = (~mask).float()
-    return (states * padding[..., None]).sum(1) / padding.sum(1, keepdim=True).sqrt()
-
-
-@right("sentence_vector")
-def sv_loop(states, mask):
-    return torch.stack([row[words].sum(0) / len(row[words]) ** 0.5 for row, words in zip(states, mask, strict=True)])
-
-
-@right("sentence_vector")
-def sv_product(states, mask):
-    weights = mask / mask.sum(1, keepdim=True).sqrt()
-    return (weights[:, None] @ states)[:, 0]
-
-
-@right("sentence_vector")
-def sv_mean_times_root(states, mask):
-    n = mask.sum(-1, keepdim=True)
-    return states.where(mask[..., None], 0).sum(1) / n * n ** 0.5
-
-
 # --- the solutions -------------------------------------------------------------------------------------------
 
 SOLUTION = {exercise.name: exercise.solution for exercise in LESSON_04}
@@ -930,8 +881,6 @@ def test_solutions_keep_their_formulas():
     parts = (lambda x: 2 * x), torch.square, (lambda x: x + 1), (lambda x: x + 10)      # 2x, x^2; "norms" that add
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, False) == 10 + 10 ** 2 + 10
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, True) == 11 + 21 ** 2
-    states, words = torch.arange(8.0).view(1, 4, 2), torch.tensor([[True, True, True, True]])
-    assert SOLUTION["sentence_vector"](states, words).tolist() == [[6.0, 8.0]]
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():

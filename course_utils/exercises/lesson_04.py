@@ -437,63 +437,6 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
 ), timed=lambda rng: (*(randn(rng, 16, 4, 1, 16) for _ in range(3)), *(randn(rng, 16, 4, 200, 16) for _ in range(2))))
 
 
-# --- sentence_vector -----------------------------------------------------------------------------------------
-
-def sentence_vector(states, mask):
-    """states ``(B, T, d)``, mask ``(B, T)``: the sum of each sentence's word states, divided by the root of the number
-    of its words, ``(B, d)`` (Cer et al. 2018, section 3.1).
-    """
-    total = (states * mask.unsqueeze(-1)).sum(dim=1)                    # (B, d)
-    return total / mask.sum(dim=1, keepdim=True).sqrt()                 # (B, 1)
-
-
-def _states_inputs(B=None, d=None, in_front=False):
-    """A maker of inputs; every sentence has two words or more, and one padded place or more."""
-    def make(rng):
-        b, T, width = sizes(rng, 3)
-        T += 6
-        mask = torch.arange(T) < torch.randint(2, T, (B or b, 1), generator=rng)
-        return randn(rng, B or b, T, d or width), mask.flip(1) if in_front else mask
-    return make
-
-
-ROOT, SUM = "mask.sum(dim=1, keepdim=True).sqrt()", "(states * mask.unsqueeze(-1)).sum(dim=1)"
-
-SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
-    "on ordinary inputs": _states_inputs(),
-    "when the padding stands in front": _states_inputs(in_front=True),
-    "with one sentence (B = 1)": _states_inputs(B=1),
-    "with as many sentences as numbers in a state (B = d)": _states_inputs(B=4, d=4),
-}, (
-    ("This is the mean: the sum is divided by the number of words. Divide by the root of that.", ".sqrt()", ""),
-    *each("A long sentence gets a long vector. Divide the sum by the root of the number of words.",
-          (f" / {ROOT}", ""), ("total /", "total *")),
-    *each("The sum is not divided by the root of the number of words. Each sentence has its own number, and padding "
-          "does not count: mask.sum(dim=1, keepdim=True).", *((ROOT, other) for other in (
-              "math.sqrt(mask.size(1))", "mask.size(1)", "mask.sum().sqrt()", "math.sqrt(states.size(-1))"))),
-    *each("Padding is added up, too. First make its states zero: states * mask.unsqueeze(-1). And count the words "
-          "only: mask.sum(dim=1).", *((" * mask.unsqueeze(-1)", "", ROOT, below) for below in (
-              ROOT, "math.sqrt(mask.size(1))", "mask.size(1)", "1"))),
-    *each("The mask is inverted: the padding is added up. True means that there is a word.",
-          ("mask.unsqueeze", "~mask.unsqueeze"), ("mask.unsqueeze", "~mask.unsqueeze", "/ mask.", "/ (~mask).")),
-    *each("This is the largest number of each feature. Add the states of the words up.",
-          (SUM, "states.masked_fill(~mask.unsqueeze(-1), -math.inf).amax(1)", f" / {ROOT}", ""),
-          (SUM, "states.amax(1)", f" / {ROOT}", "")),
-    *each("This is the state of one place, the first or the last. Add the states of all words up.",
-          (SUM, "states[:, 0]", f" / {ROOT}", ""), (SUM, "states[:, -1]", f" / {ROOT}", "")),
-    ("The vector is brought to length 1. The paper only divides by the root of the number of words.",
-     f"total / {ROOT}", "F.normalize(total, dim=-1)"),
-    ("(B, T, d) times (B, T) do not line up. Give the mask an axis for the features: mask.unsqueeze(-1).",
-     ".unsqueeze(-1)", ""),
-    ("The number of words lost an axis, so that (B, d) meets (B,). Keep it: mask.sum(dim=1, keepdim=True).",
-     ", keepdim=True", ""),
-    ("states[mask] puts the words of all sentences into one list. Keep the batch: states * mask.unsqueeze(-1).",
-     SUM, "states[mask].sum(0)", ROOT, "mask.sum().sqrt()"),
-    ("The words are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
-     "are words.", "mask.unsqueeze(-1)", "(torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)).unsqueeze(-1)"),
-))
-
-
 # --- effective_words -----------------------------------------------------------------------------------------
 
 def effective_words(weights):
@@ -595,19 +538,22 @@ def _processes(equal=False):
     return make
 
 
-SHARES, WEIGHED = "n_tokens / n_tokens.sum()", "(shares.unsqueeze(1) * gradients).sum(dim=0)"
+SHARES, WEIGHTED = "n_tokens / n_tokens.sum()", "(shares.unsqueeze(1) * gradients).sum(dim=0)"
 
 COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
-    "when all have as many tokens": _processes(equal=True),
+    "when all have equally many tokens": _processes(equal=True),
     "when they have different numbers of tokens": _processes(),
 }, (
-    ("Every process counts the same, however few tokens it had. Weigh each gradient by its share of the tokens.",
-     WEIGHED, "gradients.mean(dim=0)"),
+    ("Every process counts the same, however few tokens it had. Weight each gradient by its share of the tokens.",
+     WEIGHTED, "gradients.mean(dim=0)"),
     *each("The gradients are added up, not averaged: the step would grow with the number of processes.",
-          (WEIGHED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
+          (WEIGHTED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
+    *each("The gradients are divided by numbers of tokens. They are those of mean losses, divided already: multiply "
+          "each by its process's share of all tokens.", (SHARES, "1 / n_tokens"),
+          (SHARES, "1 / n_tokens", "sum(dim", "mean(dim"), (WEIGHTED, "gradients.sum(dim=0) / n_tokens.sum()")),
     *each("The sum is not divided by the number of all tokens.", (SHARES, "n_tokens"),
           (SHARES, "n_tokens", "sum(dim=0)", "mean(dim=0)")),
-    ("The processes are weighed by the inverse of their tokens. Many tokens: much weight.",
+    ("The processes are weighted by the inverse of their tokens. Many tokens: much weight.",
      SHARES, "(1 / n_tokens) / (1 / n_tokens).sum()"),
     *each("The sum runs over the parameters. Axis 0 counts the processes: sum(dim=0).", ("sum(dim=0)", "sum(dim=1)")),
     ("The weighted gradients are averaged once more: the shares sum to one already.",
@@ -617,5 +563,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
-             EFFECTIVE_WORDS, LAYER_PARAMETERS, COMBINED_GRADIENT)
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, EFFECTIVE_WORDS,
+             LAYER_PARAMETERS, COMBINED_GRADIENT)
