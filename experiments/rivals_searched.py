@@ -1,8 +1,9 @@
 """Lesson 04's verdict, its search widened: depth and warm-up, which ``translation_rivals`` left as they were.
 
 ``COURSE_DATA=folder python experiments/rivals_searched.py --part transformer`` (or ``lstm``) trains the model at the
-peak rate and dropout that it chose there (the Transformer at twice that rate, too), for as many steps as its final runs
-there took; a deeper stack, whose steps take longer, for as many as fit in the same time. The file is written after every run; started again, it goes on.
+peak rate and dropout that it chose there (the Transformer at twice that rate, too), for as many steps as its final
+runs there took; a deeper stack, whose steps take longer, for as many as fit in the same time. The file is written
+after every run; started again, it goes on.
 """
 
 import argparse
