@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
+from .decoding import evaluating
 from .training import fit
 from .transformer import Config, EncoderLayer
 
@@ -155,8 +156,8 @@ def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, 
     return F.cross_entropy(model(inputs), labels), len(labels)
 
 
-@torch.no_grad()
 def features(cnn: DigitCNN, drawn: list[Scene]) -> Tensor:
     """What the CNN sees in scenes: ``(n, 64, 7, 7)``."""
     images = torch.stack([scene.image for scene in drawn]).unsqueeze(1)                     # (n, 1, 28, 28)
-    return torch.cat([cnn.features(part) for part in images.split(500)])
+    with evaluating(cnn):
+        return torch.cat([cnn.features(part) for part in images.split(500)])

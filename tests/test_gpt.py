@@ -371,3 +371,12 @@ def test_the_next_token_of_each_text_is_that_of_the_text_alone():
     assert gpt.next_tokens(model, tokenizer, texts).tolist() == alone
     assert gpt.next_tokens(model, tokenizer, texts, before="55").tolist() == [
         gpt.next_tokens(model, tokenizer, ["55" + text]).item() for text in texts]
+
+
+def test_a_prompt_is_answered_without_dropout():
+    """And afterwards the model learns on, if it did."""
+    model = made(Config(**SMALL, dropout=0.5)).train()
+    tokenizer = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[int(letter) for letter in text]))
+    answers = [gpt.next_tokens(model, tokenizer, ["12345"] * 8, before="55") for _ in range(4)]
+    assert model.training
+    assert torch.equal(torch.stack(answers), gpt.next_tokens(model.eval(), tokenizer, ["5512345"]).expand(4, 8))
