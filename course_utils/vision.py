@@ -136,7 +136,7 @@ class ViT(nn.Module):
         self.embed, self.cls = nn.Linear(4, config.d_model), nn.Parameter(torch.zeros(config.d_model))
         self.places = nn.Parameter(0.1 * torch.randn(17, config.d_model))
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
-        self.norm, self.output = nn.LayerNorm(config.d_model), nn.Linear(config.d_model, 10)
+        self.norm, self.output = nn.LayerNorm(config.d_model, config.norm_eps), nn.Linear(config.d_model, 10)
 
     def forward(self, images: Tensor, need_weights: bool = False):
         """Images ``(B, 8, 8)`` to logits ``(B, 10)``; if asked, the weights ``(B, n_layers, n_heads, 17, 17)``, too."""

@@ -99,6 +99,17 @@ def test_swiglu_is_its_formula():
     assert_close(layer(x), ((x @ gate) / (1 + (-x @ gate).exp()) * (x @ up)) @ down)
 
 
+def test_swiglu_has_its_own_activation():
+    with pytest.raises(ValueError, match="activation=GELU, but a SwiGLU's is SiLU; leave activation at its default"):
+        GPT(11, llama_config(**SMALL, activation=nn.GELU))
+
+
+def test_no_bias_is_none_in_a_feed_forward_network_of_2018_too():
+    biases = [name for name, _ in GPT(11, Config(**SMALL, bias=False)).named_parameters()
+              if name.endswith("bias") and "norm" not in name]
+    assert biases == []
+
+
 def test_today_adds_no_vector_and_no_position():
     model = GPT(11, llama_config(**SMALL, n_kv_heads=2))
     assert not [name for name, _ in model.named_parameters() if "bias" in name or "position" in name]
