@@ -2,14 +2,15 @@
 
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``; for
 a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
-A model whose ``decode`` can leave the weights out has ``weights_are_optional = True``; where nobody reads them, it is
-called with ``need_weights=False``.
+A ``decode`` that takes ``need_weights`` too can leave the weights out; where nobody reads them, it is called with
+``need_weights=False``.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from inspect import signature
 from typing import NamedTuple
 
 import torch
@@ -40,8 +41,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def _decode(model: nn.Module) -> Callable:
-    """The model's ``decode``, without the weights if they are optional: a Transformer is faster then."""
-    optional = getattr(model, "weights_are_optional", False)
+    """The model's ``decode``, without the weights if it can leave them out: a Transformer is faster then."""
+    optional = "need_weights" in signature(model.decode).parameters
     return partial(model.decode, need_weights=False) if optional else model.decode
 
 
@@ -310,7 +311,7 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
 
 
 def sample_token(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
-         generator: torch.Generator | None = None) -> Tensor:
+                 generator: torch.Generator | None = None) -> Tensor:
     """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
 
     The largest logit is subtracted first: what is left is at most 0, and stays a number at any temperature above 0.

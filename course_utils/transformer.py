@@ -7,7 +7,9 @@ cross-attention's unless ``need_weights=False``, and all of them by `Transformer
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -55,8 +57,8 @@ class FeedForward(nn.Sequential):
     """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
 
     def __init__(self, config: Config):
-        d_model, d_ff = config.d_model, config.d_ff
-        super().__init__(nn.Linear(d_model, d_ff), config.activation(), nn.Linear(d_ff, d_model))
+        d_model, d_ff, bias = config.d_model, config.d_ff, getattr(config, "bias", True)     # GPT's can have none
+        super().__init__(nn.Linear(d_model, d_ff, bias), config.activation(), nn.Linear(d_ff, d_model, bias))
 
 
 class Layer(nn.Module):
@@ -65,6 +67,12 @@ class Layer(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
+
+    def attend_and_feed(self, x: Tensor, attend: Callable[[Tensor], tuple]) -> tuple:
+        """``x`` after an attention and a feed-forward network; and what else ``attend(read)`` returns."""
+        attended, *rest = attend(self.before(self.norm_1, x))
+        x = self.add(self.norm_1, x, attended)
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *rest
 
     def before(self, norm: nn.Module, x: Tensor) -> Tensor:
         """What a sublayer reads of ``x (B, T, d_model)``."""
@@ -87,10 +95,7 @@ class EncoderLayer(Layer):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        read = self.before(self.norm_1, x)
-        attended, weights = self.self_attention(read, mask=mask, need_weights=need_weights)
-        x = self.add(self.norm_1, x, attended)
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), weights
+        return self.attend_and_feed(x, partial(self.self_attention, mask=mask, need_weights=need_weights))
 
 
 class Cache(NamedTuple):
@@ -213,8 +218,6 @@ class Transformer(nn.Module):
             for both sides, as in the paper.
         config: the other sizes.
     """
-
-    weights_are_optional = True                            # see `decoding`
 
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
