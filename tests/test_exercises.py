@@ -433,6 +433,9 @@ def test_a_prediction_is_of_numbers_that_are_measured():
         Prediction({"short": "high", "long": True}, within=10)
     with pytest.raises(ValueError, match="a finite number, or None for none yet; given {'long': nan}"):
         Prediction({"short": 1, "long": math.nan}, within=10)
+    Prediction({"short": 2, "long": None}, within=0, choices=(1, 2))
+    with pytest.raises(ValueError, match="choose one of 1, 2 for each label, or None; given {'long': 4}"):
+        Prediction({"short": 2, "long": 4}, within=0, choices=(1, 2))
     for within in (-1, math.nan):
         with pytest.raises(ValueError, match=f"within is {within}; expected how far off is still right, 0 or more"):
             Prediction({"short": 1}, within=within)

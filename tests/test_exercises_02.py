@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from seeded_answers import Answers, right, wrong
 
+from course_utils.claims import seeds
 from course_utils.course import course_root
-from course_utils.exercises import EXERCISES
+from course_utils.exercises import EXERCISES, Prediction
 from course_utils.exercises.lesson_02 import LESSON_02
 from course_utils.publish.notebooks import read
 
@@ -203,6 +204,8 @@ wrong("additive_score", "`query` makes no difference",
       lambda query, keys, v: torch.tanh(keys + keys).matmul(v)[:, None].expand(-1, query.shape[1], -1))
 wrong("additive_score", "One of length one is left over",
       lambda query, keys, v: torch.tanh(query[:, :, None] + keys[:, None]) @ v[:, None])
+wrong("additive_score", "v is inside the tanh",
+      lambda query, keys, v: torch.tanh((query[:, :, None] + keys[:, None]) * v).sum(-1))
 wrong("additive_score", "no gradient reaches `keys`",
       lambda query, keys, v: torch.tanh(query[:, :, None] + torch.tensor(keys.detach().numpy())[:, None]) @ v)
 
@@ -419,18 +422,51 @@ def test_solutions_keep_their_formulas():
 
 # --- exercise 5: a word that is hidden -----------------------------------------------------------------------
 
-def test_hide_word_takes_a_word_of_the_sentence_and_names_them_else(capsys):
+@pytest.fixture
+def hide_word():
     notebook = read(course_root() / "notebooks" / "02_bahdanau_attention.ipynb")
     (source,) = (cell.source for cell in notebook.cells if "def hide_word" in cell.source)
-    shown = SimpleNamespace(columns=["the", "area", "<eos>"], weights=torch.tensor([[0.25, 0.75, 0.0]]))
-    known = {"torch": torch, "location_map": shown, "location": None, "example": None, "row": 0,
-             "log_probs": lambda model, batch, hide: (torch.tensor([[-3.0]]), None)}
-    exec(source[source.index("def hide_word"):], known)
-    known["hide_word"](None)
-    known["hide_word"]("area")
-    assert capsys.readouterr().out.splitlines() == ["nothing hidden: weight 0.00, log probability -3.00",
-                                                    "area hidden: weight 0.75, log probability -3.00"]
+    probes = {"zone": (["the", "area", "<eos>"], [0.25, 0.75, 0.0]), "lois": (["laws", ".", "<eos>"], [0.3, 0.7, 0.0])}
+    known = {"torch": torch, "location": None,
+             "probes": {at: (SimpleNamespace(columns=columns, weights=torch.tensor([weights])), None, 0)
+                        for at, (columns, weights) in probes.items()},
+             "log_probs": lambda model, batch, hide: (torch.tensor([[-3.0 - hide.sum()]]), None)}
+    exec(source[source.index("def hide_word"):].replace('"européenne"', '"zone"'), known)
+    return known["hide_word"]
+
+
+def test_hide_word_takes_a_word_of_the_sentence_and_names_them_else(hide_word, capsys):
+    hide_word(None)
+    hide_word("area")
+    assert capsys.readouterr().out.splitlines() == ["zone reads the 0.25, area 0.75",
+                                                    "nothing hidden: weight 0.00, log probability -3.00",
+                                                    "area hidden: weight 0.75, log probability -4.00"]
     for word in ("aera", "zone", "", 3):
         with pytest.raises(ValueError, match=f"{word!r} is not a word of the sentence. Give one of these, in quotes: "
                                              "the, area, <eos>"):
-            known["hide_word"](word)
+            hide_word(word)
+
+
+def test_hide_word_looks_at_another_french_word_in_its_own_sentence(hide_word, capsys):
+    hide_word("laws", at="lois")
+    assert capsys.readouterr().out == "laws hidden: weight 0.30, log probability -4.00\n"
+    with pytest.raises(ValueError, match="'area' is not a word of the sentence. Give one of these, in quotes: laws, ."):
+        hide_word("area", at="lois")
+    with pytest.raises(ValueError, match="at='the': give one of these, in quotes: zone, lois"):
+        hide_word("the", at="the")
+
+
+def test_exercise_5_compares_its_prediction_after_nothing_but_itself(capsys):
+    """In class the first cells run, the exercise, and the cell that compares: what it needs is imported."""
+    notebook = read(course_root() / "notebooks" / "02_bahdanau_attention.ipynb")
+    (source,) = (cell.source for cell in notebook.cells if "costs_most.compare(" in cell.source)
+    (asked,) = (cell.source for cell in notebook.cells if "costs_most = " in cell.source)
+    asked = asked[asked.index("costs_most = "):]
+    for choices, says in ((("1", "2"), "✓ 2 of 2"), (("1", "1"), "≠ 1 of 2")):
+        known = {"seeds": seeds, "Prediction": Prediction}
+        first, second = choices
+        exec(asked.replace("None", first, 1).replace("None", second, 1), known)
+        exec(source, known)
+        assert capsys.readouterr().out.startswith(says)
+    with pytest.raises(ValueError, match="choose one of 1, 2"):
+        exec(asked.replace("None", "4", 1), known)

@@ -174,7 +174,8 @@ def test_what_exercise_5_of_lesson_02_looks_into_is_made_without_what_the_class_
     assert re.findall(r"^\w+ = trained\((.+)\)$", code[1].source, re.M) == ['untrained("location"), "location"']
     assert not re.search("bleu|aer|inverted|plain|bahdanau", code[1].source)
     below = next(number for number, cell in enumerate(cells) if cell.source.startswith("hide_word(None)"))
-    assert not any('hide_word("area")' in cell.source for cell in cells[below:])
+    assert not any('"area"' in cell.source and "hide_word(word)" in cell.source for cell in cells[below:])
+    assert any("costs_most.compare(" in cell.source for cell in cells[below:])
 
 
 def test_what_a_stub_needs_comes_by_statements_and_loops_do_not_count():
@@ -245,7 +246,10 @@ def test_a_sheet_has_what_is_asked_and_lines_to_write_on():
     body = page[page.index("<main>"):]
     predictions = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "**Predict" in cell.source
                    and slide_type(cell) != "notes"]
-    assert body.count("<hr ") == 2 * len(predictions) > 0
+    assert body.count("<hr ") == 2 * (len(predictions) - 1) > 0
+    curve = re.search(r"Draw the curve([^<]*)</p>\s*<div><svg (.*?)</svg>", body, re.DOTALL)
+    assert "None" not in curve[1]
+    assert re.findall(r">(\d+)</text>", curve[2]) == ["0", "50", "100"]
     for task in tasks(notebook):
         assert task.title.split(" · ")[1].split("?")[0] in body
     assert body.count("☐") == 9

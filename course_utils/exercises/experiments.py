@@ -1,7 +1,7 @@
 """Exercises on experiments: predict a measurement before it is made."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 from IPython.display import display
@@ -16,19 +16,22 @@ class Prediction:
     Args:
         expected: label → number; `None` stands for "no prediction yet".
         within: how far off, in the measurement's unit, still counts as right.
+        choices: the numbers to choose from, where the answer is one of a few.
 
     Raises:
         TypeError: for an expectation that is no number.
-        ValueError: for one that is not finite, or `within` below 0.
+        ValueError: for one that is not finite or not among the choices, or `within` below 0.
     """
 
-    def __init__(self, expected: Mapping[str, float | None], within: float):
+    def __init__(self, expected: Mapping[str, float | None], within: float, choices: Sequence[float] = ()):
         odd = {label: value for label, value in expected.items()
                if value is not None and (not isinstance(value, Real) or isinstance(value, bool))}
         if odd:
             raise TypeError(f"a prediction is a number for each label, or None; given {odd}.")
         if odd := {label: value for label, value in expected.items() if value is not None and not math.isfinite(value)}:
             raise ValueError(f"a prediction is a finite number, or None for none yet; given {odd}.")
+        if choices and (odd := {label: value for label, value in expected.items() if value not in (None, *choices)}):
+            raise ValueError(f"choose one of {', '.join(map(str, choices))} for each label, or None; given {odd}.")
         if not within >= 0:
             raise ValueError(f"within is {within}; expected how far off is still right, 0 or more.")
         self.expected, self.within = dict(expected), within

@@ -228,6 +228,8 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      "drops it: every query would attend alike.", TANH, f"({CROSSED})"),
     ("The tanh comes after the product with v. It belongs inside: v . tanh(...).",
      f"{TANH} @ v", f"torch.tanh(({CROSSED}) @ v)"),
+    ("v is inside the tanh. It weights the hidden layer afterwards: tanh(q + k) @ v.",
+     f"{TANH} @ v", f"torch.tanh(({CROSSED}) * v).sum(-1)"),
     ("The tanh is taken of query and key apart. They meet inside: tanh(q + k).",
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),

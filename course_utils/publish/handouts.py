@@ -23,6 +23,10 @@ ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the en
 LINKS = re.compile(r"### (?:Further|What we measured)")
 NEIGHBOUR = re.compile(r"\[([^\]\n]+)\]\([\w./]+\.ipynb\)")      # a notebook that does not lie beside a handout
 LINES = "\n\n" + '<hr style="margin:2.4em 0 0;border:0;border-top:1px solid #888888">' * 2
+AXES = (                                                          # of a percentage, to draw a curve in
+    '\n\n<div><svg viewBox="0 0 640 200" style="max-width:640px;font:14px sans-serif">'
+    '<path d="M40 15V185H630M40 100H630M40 15H630" fill="none" stroke="#888888"/>'
+    '<text x="8" y="190">0</text><text x="8" y="105">50</text><text x="8" y="20">100</text></svg></div>')
 
 
 def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
@@ -102,13 +106,14 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """As one HTML page to print: predictions and decisions with lines to write on, exercises, the quiz's questions."""
+    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100),
+    exercises, the quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
     cells = []
     for cell in paper.cells:
         if cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source):
-            cell.source += LINES
+            cell.source += AXES if "Draw the curve" in cell.source else LINES
         elif cells and "quiz" not in tags(cell) and not any(cell is one for one in asked):
             continue
         if cell.cell_type == "code":

@@ -51,7 +51,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
         elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)
         elif compares(cell):                               # with a prediction that the class has yet to make
-            cell.outputs = [_html("<p><small>Shift+Enter compares it with your prediction.</small></p>")]
+            cell.outputs = [_html('<p class="compares">Shift+Enter compares it with your prediction.</p>')]
         elif cell.outputs and "hide-input" not in tags(cell):
             cell.outputs = [_html(_covered(cell.outputs))]
         if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
