@@ -334,7 +334,7 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     *each(NOT_INF, ("-math.inf", "0"), ("-math.inf", "-100"),
           (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
-    *each(SUM_TO_ONE, *(("dim=-1", f"dim={axis}") for axis in (-2, 0, 1, 2)),
+    *each(SUM_TO_ONE, *(("dim=-1", f"dim={axis}") for axis in (-2, 2)),
           ("scores.softmax(dim=-1)", "scores.flatten().softmax(0).view(scores.shape)"),
           ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
           ("scores.softmax(dim=-1)", "scores"), ("scores.softmax(dim=-1)", "scores.exp()"),
