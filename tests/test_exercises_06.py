@@ -84,6 +84,23 @@ def wb_no_softmax(q, k, v, window):
     return (scores.masked_fill(~mask, -math.inf) @ with_previous(v, window)).flatten(2, 3)
 
 
+@wrong("window_by_blocks", "The weights of a query sum to one over its keys")
+def wb_softmax_over_the_blocks(q, k, v, window):
+    scores = blocks_of(q, window) @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
+    mask = band(window).repeat(scores.shape[2], 1, 1)
+    mask[0, :, :window] = False
+    return (scores.masked_fill(~mask, -math.inf).softmax(2) @ with_previous(v, window)).flatten(2, 3)
+
+
+@wrong("window_by_blocks", "The weights of a query sum to one over its keys")
+def wb_one_sum_for_all(q, k, v, window):
+    scores = blocks_of(q, window) @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
+    mask = band(window).repeat(scores.shape[2], 1, 1)
+    mask[0, :, :window] = False
+    p = (scores.masked_fill(~mask, -math.inf) - scores.max()).exp()
+    return (p / p.sum() @ with_previous(v, window)).flatten(2, 3)
+
+
 @wrong("window_by_blocks", "`k` was changed")
 def wb_in_place(q, k, v, window):
     k /= math.sqrt(q.shape[-1])
@@ -312,6 +329,20 @@ def ou_maximum_lost_axis(m, s, o, scores, v):
     new = torch.maximum(m, scores.amax(-1))
     a, p = (m - new).exp(), (scores - new).exp()
     return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "m is the larger of the old maximum and the tile's, for each query")
+def ou_one_maximum_for_all(m, s, o, scores, v):
+    new = torch.max(m.max(), scores.max()).expand_as(m)
+    a, p = (m - new).exp(), (scores - new).exp()
+    return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "Each query has its own sum of p")
+def ou_sum_over_queries(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    a, p = (m - new).exp(), (scores - new).exp()
+    return new, a * s + p.sum(0, keepdim=True), a * o + p @ v
 
 
 @wrong("online_update", "The tile's maximum is to be a tensor (T, 1)")

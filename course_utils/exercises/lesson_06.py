@@ -334,7 +334,9 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     *each(NOT_INF, ("-math.inf", "0"), ("-math.inf", "-100"),
           (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
-    *each(SUM_TO_ONE, ("dim=-1", "dim=-2"), ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
+    *each(SUM_TO_ONE, *(("dim=-1", f"dim={axis}") for axis in (-2, 2)),
+          ("scores.softmax(dim=-1)", "scores.flatten().softmax(0).view(scores.shape)"),
+          ("-math.inf", "0", "scores.softmax(dim=-1)", "scores"),
           ("scores.softmax(dim=-1)", "scores"), ("scores.softmax(dim=-1)", "scores.exp()"),
           ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")),
     (SAVES_NOTHING, *_whole("tril().triu(-window)")),
@@ -404,7 +406,8 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
      f"s + {P_SUM}", f"(s + {P_SUM})", "o + p @ v", "(o + p @ v)"),
     *each("m is the larger of the old maximum and the tile's, for each query: "
           "torch.maximum(m, scores.amax(dim=-1, keepdim=True)).", (MAXIMUM, TILE_MAX),
-          (MAXIMUM, "m"), ("maximum", "minimum"), (TILE_MAX, "scores.max()")),
+          (MAXIMUM, "m"), ("maximum", "minimum"), (TILE_MAX, "scores.max()"),
+          (MAXIMUM, "torch.maximum(m.max(), scores.max()).expand_as(m)")),
     *each("p is made with another maximum than the one that is kept: the tile's own, the old one, none (then exp "
           "overflows when scores are large), or a bound that scores may be far below. All sums need the same: "
           "exp(scores - m_new).",
@@ -424,7 +427,8 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
           ("factor * o + p @ v", f"(factor * o + p @ v) / {P_SUM}"), (P, "(scores - m_new).softmax(-1)")),
     *each("Each query has its own sum of p, and keeps the axis, or (T,) meets (T, 1) and becomes (T, T): "
           "p.sum(dim=-1, keepdim=True).",
-          (P_SUM, "p.mean(dim=-1, keepdim=True)"), (P_SUM, "p.sum()"), (P_SUM, "p.sum(dim=-1)")),
+          (P_SUM, "p.mean(dim=-1, keepdim=True)"), (P_SUM, "p.sum()"), (P_SUM, "p.sum(dim=-1)"),
+          (P_SUM, "p.sum(dim=0, keepdim=True)")),
     *each("The tile's maximum is to be a tensor (T, 1). Without keepdim it is (T,); max(dim=-1) gives a pair, values "
           "and indices; and Python's max cannot compare tensors. torch.maximum and amax(dim=-1, keepdim=True) can.",
           (TILE_MAX, "scores.amax(dim=-1)"), ("amax", "max"), (TILE_MAX, "scores.max(dim=-1)"),
