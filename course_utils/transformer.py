@@ -222,7 +222,7 @@ class Transformer(nn.Module):
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
         one_table = target_size is None
-        at_least(1, source_size=source_size, **({} if one_table else {"target_size": target_size}))
+        at_least(1, source_size=source_size, target_size=source_size if one_table else target_size)
         self.config = config
         self.target_embed = Embedding(source_size if one_table else target_size, config.d_model)
         self.source_embed = self.target_embed if one_table else Embedding(source_size, config.d_model)

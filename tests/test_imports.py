@@ -31,7 +31,7 @@ ALLOWED = {
     "measuring": set(),
     "metrics": {"attention", "checks", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "pretraining": {"decoding", "bert", "data.wordpiece", "transformer"},
+    "pretraining": {"bert", "data.wordpiece", "decoding", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "checks", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer", "checks"},
