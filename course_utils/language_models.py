@@ -67,7 +67,7 @@ class TransformerXL(_LanguageModel):
     """
 
     def __init__(self, vocab_size: int, config: Config, mem_len: int):
-        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads))
+        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads, config.bias))
         self.mem_len = mem_len
 
     def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
@@ -94,7 +94,7 @@ class _Heads(nn.Module):
 
     def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
         super().__init__()
-        self.heads = MultiHeadAttention(config.d_model, config.n_heads)
+        self.heads = MultiHeadAttention(config.d_model, config.n_heads, bias=config.bias)
         self.function = function
 
     def forward(self, x: Tensor) -> Tensor:

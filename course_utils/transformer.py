@@ -41,6 +41,8 @@ class Config:
     """Inside the feed-forward networks; BERT's is ``nn.GELU``."""
     norm_eps: float = 1e-5
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
+    bias: bool = True
+    """Whether attention and feed-forward networks add vectors; LLaMA's do not."""
 
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
@@ -57,8 +59,8 @@ class FeedForward(nn.Sequential):
     """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
 
     def __init__(self, config: Config):
-        d_model, d_ff, bias = config.d_model, config.d_ff, getattr(config, "bias", True)     # GPT's can have none
-        super().__init__(nn.Linear(d_model, d_ff, bias), config.activation(), nn.Linear(d_ff, d_model, bias))
+        super().__init__(nn.Linear(config.d_model, config.d_ff, config.bias), config.activation(),
+                         nn.Linear(config.d_ff, config.d_model, config.bias))
 
 
 class Layer(nn.Module):
@@ -89,7 +91,7 @@ class EncoderLayer(Layer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
 
@@ -116,8 +118,8 @@ class DecoderLayer(Layer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
-        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
+        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
 

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from course_utils.efficient import dense, sdpa, strided
 from course_utils.language_models import CausalLM, TransformerXL
-from course_utils.transformer import Config
+from course_utils.transformer import Config, Transformer
 
 SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
 
@@ -47,6 +47,13 @@ def test_a_layer_goes_around_what_it_has_not_normed(make, pre_norm):
 def test_dropout_which_they_do_not_have_is_refused(make):
     with pytest.raises(ValueError, match=r"dropout=0\.5, but a (CausalLM|TransformerXL) has no dropout.*dropout=0\.0"):
         make(11, replace(SMALL, dropout=0.5))
+
+
+@pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0), Transformer])
+def test_without_bias_no_layer_adds_a_vector(make):
+    names = [name for name, _ in make(11, config=replace(SMALL, bias=False)).named_parameters()]
+    assert [name for name in names if name.endswith("bias") and "norm" not in name] == []
+    assert any("feed_forward" in name for name in names)
 
 
 def test_a_segment_longer_than_max_len_is_refused():

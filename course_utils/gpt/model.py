@@ -58,8 +58,6 @@ class Config(TransformerConfig):
     """Heads of keys and values, see `MultiHeadAttention`; by default as many as queries have."""
     attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
     """Made with the arguments of `MultiHeadAttention`; another class of its methods can stand here."""
-    bias: bool = True
-    """Whether attention and feed-forward network add vectors."""
 
 
 def llama_config(**sizes) -> Config:

@@ -11,9 +11,10 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .code import takes
 from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
-from .tasks import Task, alone, definitions, given, names, needed, only_defines, tasks
+from .tasks import Task, alone, definitions, given, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
@@ -143,7 +144,7 @@ def _helpers_first(cells: Sequence[NotebookNode], asked: Sequence[Task]) -> list
     """Behind the first code cell those that only define functions which an exercise in class calls, and one, folded,
     that makes what an exercise without a solution looks into."""
     called = {name for task in asked if task.solution and not task.at_home
-              for name in names(task.solution.source)}
+              for name in takes(task.solution.source)}
     first = next((number for number, cell in enumerate(cells) if cell.cell_type == "code"), 0)
     moved = {id(cell) for name, cell in definitions(cells).items() if name in called and only_defines(cell.source)}
     makes = [made for task in asked if not task.solution and not task.at_home
