@@ -16,6 +16,7 @@ from course_utils.course import course_root, numbered
 from course_utils.exercises import WrongAnswer, check, solved
 from course_utils.exercises import _yours as yours
 from course_utils.publish import handouts, release
+from course_utils.publish.code import takes
 from course_utils.publish.notebooks import read, slide_type, tags
 from course_utils.publish.tasks import alone, needed, only_defines, tasks
 
