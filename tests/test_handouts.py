@@ -266,6 +266,13 @@ def test_a_sheet_asks_for_decisions_too():
     assert "A model follows an endless conversation" in body
 
 
+def test_no_exercise_on_a_sheet_answers_a_prediction():
+    predictions, exercises = made("06_efficient_attention", handouts.sheet).split('<div style="break-before: page">')
+    assert "Is the first sum lost?" in predictions
+    assert "e^{m - m'}" not in predictions
+    assert "e^{m - m'}" in exercises
+
+
 def test_what_solves_an_exercise_or_decides_a_case_is_not_in_class():
     student = text(made("06_efficient_attention", handouts.blank))
     for told in ("One factor corrects", "A mask saves nothing", "(../figures/06_choice.svg)", "The choice as a chart",

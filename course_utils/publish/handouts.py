@@ -107,20 +107,23 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100),
-    exercises, the quiz's questions."""
+    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100);
+    on a new sheet, so that no exercise answers a prediction, the exercises and the quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
-    cells = []
-    for cell in paper.cells:
-        if cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source):
-            cell.source += AXES if "Draw the curve" in cell.source else LINES
-        elif cells and "quiz" not in tags(cell) and not any(cell is one for one in asked):
-            continue
+    first, second = [paper.cells[0]], [new_markdown_cell('<div style="break-before: page"></div>')]
+    for cell in paper.cells[1:]:
         if cell.cell_type == "code":
             cell.outputs = []
-        cells.append(cell)
-    page = prepared(new_notebook(cells=cells, metadata=METADATA), folder)
+        exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
+        predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
+        if predicts:
+            cell.source += AXES if "Draw the curve" in cell.source else LINES
+        if exercise:
+            second.append(cell)
+        elif predicts:
+            first.append(cell)
+    page = prepared(new_notebook(cells=first + second, metadata=METADATA), folder)
     parts = {"sections": [], "before": None, "after": None, "notes": False}
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
 
