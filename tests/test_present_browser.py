@@ -183,6 +183,7 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
             assert shape == ["contain", "50% 50%"]
             assert plot["y"] + plot["height"] <= 705, slide
             assert plot["width"] > 1000 or plot["height"] > 420, slide
+            assert page.locator(".reveal .slide-number").bounding_box()["y"] > 680
         grown = []
         for slide in page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .course-widget)").all():
             name = slide.get_attribute("id")
@@ -198,6 +199,16 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
                 grown.append(zoom)
         assert max(grown) > 1.2
         assert not page.get_by_text("Click to add a cell").first.is_visible()
+        number = page.locator(".reveal .slide-number")
+        page.evaluate("location.hash = '#/slide-0-0'")
+        page.locator("#slide-0-0.present").wait_for()
+        page.wait_for_timeout(700)
+        assert number.evaluate("e => getComputedStyle(e).opacity") == "1"
+        page.evaluate("""document.querySelector('.reveal section.present > section.present')
+                         .insertAdjacentHTML('beforeend', '<p style="height: 700px">a long result</p>')""")
+        page.locator("body.course-full").wait_for(timeout=5000)
+        page.wait_for_timeout(700)
+        assert number.evaluate("e => getComputedStyle(e).opacity") == "0"      # no number stands on a result
         size = page.locator(".reveal .jp-MarkdownOutput table").first.evaluate("e => getComputedStyle(e).fontSize")
         assert int(size.removesuffix("px")) >= 22
 

@@ -19,7 +19,7 @@ function activate({ commands }) {
     // Escape left a widget, and the focus nowhere: the next Shift and Enter would run nothing.
     const back = () => document.activeElement === document.body && slides.focus();
     document.addEventListener("keyup", back);
-    window.addEventListener("hashchange", () => setTimeout(() => (back(), grow()), 300)); // after a jump, too
+    window.addEventListener("hashchange", () => setTimeout(() => (back(), grow(), foot()), 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
     const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
     const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy");
@@ -70,6 +70,17 @@ function show(changes) {
   results.at(-1)?.scrollIntoView({ block: "nearest" });
   // what changes inside a widget, under the pointer too, leaves its size alone
   if (changes.some(({ target }) => target.closest?.(".jp-OutputArea") && !target.closest(".course-widget"))) grow();
+  foot();
+}
+
+// The number and the arrows give way to what reaches down to them.
+function foot() {
+  const slide = document.querySelector(".reveal section.present > section.present");
+  const number = document.querySelector(".reveal .slide-number a");
+  if (!slide || !number) return;
+  const content = [...slide.querySelectorAll("p, li, pre, img, table, .cm-editor, .course-widget, .course-card")];
+  const lowest = Math.max(...content.map((part) => part.getBoundingClientRect().bottom));
+  document.body.classList.toggle("course-full", Math.min(lowest, innerHeight) > number.getBoundingClientRect().top);
 }
 
 // A widget alone on its slide takes the space there is, as in an exported deck.
