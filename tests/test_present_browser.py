@@ -199,6 +199,15 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
                 grown.append(zoom)
         assert max(grown) > 1.2
         assert not page.get_by_text("Click to add a cell").first.is_visible()
+        solution = page.locator(".reveal section section:has(.jp-CodeCell:has-text('# Solution'))").first
+        name = solution.get_attribute("id")
+        page.evaluate("slide => { location.hash = `#/${slide}` }", name)
+        page.locator(f"#{name}.present").wait_for()
+        page.wait_for_timeout(700)
+        page.keyboard.press("Shift+Enter")
+        page.locator(f"#{name} .jp-OutputArea-output:has-text('✓')").last.wait_for(timeout=120_000)
+        page.wait_for_timeout(700)
+        assert page.url.endswith(f"#/{name}")                                  # the slide that runs stays
         number = page.locator(".reveal .slide-number")
         page.evaluate("location.hash = '#/slide-0-0'")
         page.locator("#slide-0-0.present").wait_for()
