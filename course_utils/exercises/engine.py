@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import permutations
 from numbers import Real
 from textwrap import dedent
 from traceback import format_exception, walk_tb
@@ -419,7 +420,8 @@ def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     elif not isinstance(mine, tuple | list) or len(mine) != len(names):
         got = f"{len(mine)} things" if isinstance(mine, tuple | list) else f"one {type(mine).__name__}"
         return f"Wrong type: it returns {got}; expected {len(names)}: return {', '.join(names)}."
-    if len(names) == 2 and not close(mine, right) and close(mine[::-1], right):
+    if not isinstance(right[0], bool) and not close(mine, right) and any(
+            close(mixed, right) for mixed in permutations(mine)):
         return f"Wrong order: return {', '.join(names)}."
     for name, a, b in zip(names, mine, right, strict=True):
         if what := wrong_form(name, exercise.returns[name], a, b):
