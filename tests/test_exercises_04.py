@@ -456,7 +456,7 @@ def kp_exact(layer, x, memory, src_mask):
     return causal, reads_all(*given), ignores
 
 
-@wrong("keeps_promises", "or with their sign")
+@wrong("keeps_promises", "with their sign")
 def kp_signed(layer, x, memory, src_mask):
     before = layer(x, memory, src_mask)
     def moved(states, i, x=x, memory=memory):
@@ -716,7 +716,7 @@ def ds_no_mask_by_torch(q, k, v, past_k, past_v):
     return look(q, k, v), k, v
 
 
-@wrong("decode_step", "Wrong shape: output is")
+@wrong("decode_step", "Wrong order: return output, k, v")
 def ds_order(q, k, v, past_k, past_v):
     k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
     return k, v, look(q, k, v, attention.causal_mask(q.shape[2], k.shape[2]))

@@ -345,7 +345,7 @@ def ou_sum_over_queries(m, s, o, scores, v):
     return new, a * s + p.sum(0, keepdim=True), a * o + p @ v
 
 
-@wrong("online_update", "The tile's maximum is to be a tensor (T, 1)")
+@wrong("online_update", "max() cannot compare tensors")
 def ou_pythons_max(m, s, o, scores, v):
     new = max(m, scores.amax(-1, keepdim=True))
     return new, s * (m - new).exp(), o

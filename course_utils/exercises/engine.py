@@ -32,7 +32,13 @@ QUICK = 5e-5  # seconds: a solution that takes less counts as so much, or one co
 REMEMBERS = ("Called twice with the same input it gives two results: something is remembered between calls (a global "
              "name, a list as default value, a tensor that is used again), or drawn at random.")
 
-MISMATCH = re.compile(r"must match|size mismatch|cannot be multiplied|Expected size for")  # of shapes, in torch's words
+EXPLAINED = {  # what an exception says → what it means
+    r"must match|size mismatch|cannot be multiplied|Expected size for":
+        "These shapes do not line up: write down each one's axes.",
+    r"index.* out of (bounds|range)": "Of n things, places are counted from 0 to n - 1.",
+    r"Boolean value of Tensor": "Python's `if`, `and`, `not` and max() cannot compare tensors number by number: "
+                                "torch.where, `&`, `~` and torch.maximum do.",
+}
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
@@ -68,7 +74,8 @@ class Exercise:
             the ordinary one, mostly "on ordinary inputs"; with it they complete "right …, but wrong …".
         faults: known faults as edits of the solution: ``(sentence, old, new)`` or ``(sentence, old, new, old, new …)``.
             Each `old` occurs once in the solution's code. The first fault whose results equal the student's, up to and
-            including the failing condition, is named.
+            including the failing condition, is named; if none is, the sentence that is given, instead of edits, with
+            this special case or the exception that was raised: ``(sentence, condition, "IndexError", …)``.
         timed: a maker of arguments as large as the lesson's, if the lesson's seconds hang on the function: on these
             it may take ``SLOW`` times the solution's time. Without it, time is not looked at.
         why_slow: what a slow answer does, if it is known; without it, a loop is asked about.
@@ -100,9 +107,15 @@ class Exercise:
         return f"{self.name}: right on {N_INPUTS} random inputs" + f" and in {n} special case{'s' * (n > 1)}" * (n > 0)
 
     @cached_property
+    def reasons(self) -> dict[str, str]:
+        """Special case, or exception → the sentence that is given with it instead of edits."""
+        return {case: why for why, *cases in self.faults for case in cases
+                if cases[0] in self.cases or cases[0].endswith("Error")}
+
+    @cached_property
     def known(self) -> list[tuple[str, Callable]]:
-        """Each fault's sentence and the wrong function."""
-        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults]
+        """The sentence and the wrong function of each fault that has edits."""
+        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults if edits[0] not in self.reasons]
 
     def judge(self, function) -> Verdict:
         """Compare a function with the exercise's solution.
@@ -143,6 +156,8 @@ class Exercise:
                 if not what and not self.measures and (what := _wrong_gradient(self, function, arguments, right)):
                     why = self._named(tried, gradient=what)
                 if what:
+                    if moved is None:
+                        why = why or self.reasons.get(special) or self.reasons.get(type(mine).__name__, "")
                     self.reject(special, what, arguments, mine, why, of_values)
             if not special:
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
@@ -412,8 +427,8 @@ def _copy(argument):
 def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     """What is wrong with one result, or an empty string."""
     if isinstance(mine, Exception):
-        lines_up = " These shapes do not line up: write down each one's axes." * bool(MISMATCH.search(str(mine)))
-        return f"It raised {type(mine).__name__}: {mine}{lines_up}"
+        means = [f" {meaning}" for said, meaning in EXPLAINED.items() if re.search(said, str(mine))]
+        return f"It raised {type(mine).__name__}: {mine}{''.join(means)}"
     names = list(exercise.returns)
     if len(names) == 1:
         mine, right = (mine,), (right,)

@@ -36,8 +36,6 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
 }, (
     ("The padding stands in front. The words come first, the padding after them: the encoder reads from the left, "
      "and `lengths` says where it may stop.", "[row, :len(sentence)]", "[row, -len(sentence):]"),
-    ("The sentences are cut to the shortest. Pad to the longest: no word may be lost.",
-     "max()", "min()", "torch.tensor(sentence)", "torch.tensor(sentence[:ids.size(1)])"),
     *each("The padding is not PAD = 0: 1 is BOS, 2 is EOS, and an embedding table has no row -1. Fill with PAD.",
           (", PAD)", ", 1)"), (", PAD)", ", -1)")),
     *each("The lengths are not the numbers of words. Count them before you pad: len(sentence).",
@@ -86,7 +84,7 @@ def _words_of(rng, *words, step=1):
 
 
 NEIGHBOURS, COUNT = "pairwise(symbols)", "counts[pair] += n"
-BEST, FIRST_MET = "min(counts, key=lambda pair: (-counts[pair], pair))", "max(counts, key=counts.get)"
+BEST = "min(counts, key=lambda pair: (-counts[pair], pair))"
 
 MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "on ordinary inputs": _words_inputs,
@@ -98,22 +96,19 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "when a word is a single symbol": _words_of("c b c", "b c", "a", step=20),
 }, (
     *each("The counts are ignored: every word counts once. Add the word's count for each of its pairs.",
-          (COUNT, "counts[pair] += 1"), (COUNT, "counts[pair] += 1", BEST, FIRST_MET)),
+          (COUNT, "counts[pair] += 1"), (COUNT, "counts[pair] += 1", BEST, "max(counts, key=counts.get)")),
     ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
-     NEIGHBOURS, "dict.fromkeys(pairwise(symbols))"),
+     "when a pair stands twice in a word"),
     ("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
      NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
     *each("Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice.",
           (NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"), (NEIGHBOURS, "pairwise(symbols[:-1])"),
-          ("        for pair", "        last = None\n        for pair",
-           COUNT, "last = pair if pair != last else None\n            counts[pair] += n * (pair == last)")),
-    ("This is the most frequent symbol. Count pairs of neighbours.", NEIGHBOURS, "symbols"),
+          ("when a letter stands three times in a row",)),
     ("The order in a pair is lost: (a, b) and (b, a) are different pairs.",
      NEIGHBOURS, "map(tuple, map(sorted, pairwise(symbols)))"),
     ("This is the rarest pair. BPE merges the most frequent one.", BEST, "min(counts, key=counts.get)"),
-    *each("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met "
-          "first): min(counts, key=lambda pair: (-counts[pair], pair)).",
-          (BEST, FIRST_MET), (BEST, "max((n, pair) for pair, n in counts.items())[1]")),
+    ("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
+     "min(counts, key=lambda pair: (-counts[pair], pair)).", "when pairs are equally frequent"),
 ), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
 
 
@@ -186,9 +181,8 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
           (NEW, "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]")),
     ("The new state lies between -1 and 1: tanh.", f"torch.tanh({NEW})", NEW),
     ("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, "r, z = x_r + h_r, x_z + h_z"),
-    *each("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
-          "torch.sigmoid.", (GATES, "r, z = (1 / (1 + (-total).exp()) for total in (x_r + h_r, x_z + h_z))"),
-          (f"torch.tanh({NEW})", f"(({NEW}).exp() - (-({NEW})).exp()) / (({NEW}).exp() + (-({NEW})).exp())")),
+    ("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
+     "torch.sigmoid.", "when the sums are far from zero (around 100 and -100)"),
     ("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.",
      NEXT, "n + z * h"),
 ), timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
@@ -214,7 +208,6 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
      BOTH, "target[:, :-2], target[:, 2:]"),
     ("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
      BOTH, "target[:, 1:-1], target[:, 2:]"),
-    ("The labels lost their last column. The decoder has to learn when to say EOS.", LABELS, "target[:, 1:-1]"),
     ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", BOTH, "target[:-1], target[1:]"),
     ("EOS is taken out of the inputs by its value. No need: where EOS is read, the label is PAD, which the loss skips. "
      "Leave out the last column, whatever it holds.", INPUTS, "target.masked_fill(target == EOS, PAD)[:, :-1]"),
@@ -268,7 +261,7 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
      "topk(beam)", "topk(beam, largest=False)"),
     ("The best stands last. Sort from the best down.", BEST, f"best, flat = (x.flip(0) for x in {BEST[13:]})"),
     ("No hypothesis has that many continuations: one row has V. Flatten first, or take min(beam, V) of each row.",
-     BEST, f"{ROWS}; best, flat = best.flatten().topk(beam)", RETURNED, "best, flat // beam, words.flatten()[flat]"),
+     "when the beam is wider than the vocabulary"),
     *each("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
           "flatten them, then topk. A good hypothesis may have several children, a bad one none.",
           (BEST, "best, words = total.max(1)", RETURNED, f"best, {OWN}, words"), (BEST, ROWS, RETURNED,
@@ -335,7 +328,7 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
     *each("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.",
           (BLEU, f"{BLEU} / 100"), (BLEU, f"{BLEU} / len(chosen)")),
     ("The hypotheses are compared with the sources. Take the references.", "[references[i]", "[sources[i]"),
-    ("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "if chosen:", "if True:"),
+    ("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "when a bucket is empty"),
     ("Sentences longer than every bucket are put into the last one. Leave them out.",
      BETWEEN, "low <= len(source) <= (high if (low, high) != buckets[-1] else 99)"),
 ))
@@ -372,7 +365,8 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
 }, (
     *each("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get -inf "
           "(with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].",
-          (LOGITS, "(hidden @ weight.T)[:, candidates]"), (LOGITS, "hidden @ weight.T", NUMBERED, "targets")),
+          (LOGITS, "hidden @ weight.T", NUMBERED, "targets"),
+          ("when all rows but the candidates' are NaN (nobody need read them)",)),
     ("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
      "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, "targets"),
     ("The first C rows of weight are taken. The candidates' rows are weight[candidates].",
@@ -383,7 +377,7 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
      "word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.", LOSS,
      f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float(), reduction='none').sum(1).mean()"),
     ("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
-     "score first.", LOSS, f"-({SCORE}.exp() / logits.exp().sum(1, keepdim=True)).log().mean()"),
+     "score first.", "when the scores are large (in the hundreds)"),
     ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
     ("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS,
      f"-{SCORE.replace('logits', 'logits.softmax(1)')}.mean()"),
@@ -435,10 +429,8 @@ PROBE = Exercise(probe, {"columns": "M"}, {
      "lie.", "(X, Y)", "(X[:, :-1], Y)", "X_test @", "X_test[:, :-1] @"),
     ("The map is fitted to the test rows, with the words of other rows. Fit it to X and Y; X_test is only looked at.",
      "lstsq(X, Y)", "lstsq(X_test, Y[:len(X_test)])"),
-    ("These are scores. The prediction is the column of the largest: argmax(dim=1).", "argmax(dim=1)", "amax(dim=1)"),
     ("The largest score is taken in each column: for each word, the row that fits it best. Go along each row: "
      "argmax(dim=1).", "dim=1", "dim=0"),
-    ("The predictions are those of the training rows. Apply the map to X_test.", "(X_test @", "(X @"),
     ("The columns' numbers are fitted, as if word 7 lay between word 6 and word 8. They are names: fit the one-hot "
      "rows Y.", FIT, "torch.linalg.lstsq(X, Y.argmax(dim=1).float()[:, None]).solution",
      PREDICTED, "(X_test @ weights)[:, 0].round().long()"),

@@ -60,9 +60,7 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
     ("The keys are mixed instead of the values. Keys say where to look, values what is found.", "s @ v", "s @ k"),
     ("The second result holds the scores. Return the weights, after the softmax.", "v, weights", f"v, q @ k.T{SCALE}"),
     (NO_SOFTMAX, ".softmax(dim=-1)", ""),
-    (RAW_EXP, "(q @ k.T", "(e := (q @ k.T", ".softmax(dim=-1)", ".exp()) / e.sum(1, True)"),
-    ("The matrices are not to be transposed. They are (d, d_k): x @ W.",
-     "x @ W_q, x @ W_k, x @ W_v", "x @ W_q.T, x @ W_k.T, x @ W_v.T"),
+    (RAW_EXP, "where scores are large (around 100)"),
 ))
 
 
@@ -265,13 +263,15 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
           (SCALE, ""), (SCALE, " / math.sqrt(x.size(-1))")),
     (IGNORED, WEIGHTS, f"({SCORES}).softmax(-1)"),
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
-    ("The mask is applied after the softmax: masked keys have already taken their share, and with a huge score all of "
-     "it, so that dividing again does not help. Mask the scores, not the weights.",
-     WEIGHTS, f"(w := ({SCORES}).softmax(-1) * mask) / (w.sum(-1, keepdim=True) + 1e-9)"),
+    ("The mask is applied after the softmax: masked keys have already taken their share. Mask the scores, not the "
+     "weights.", WEIGHTS, f"({SCORES}).softmax(-1) * mask"),
+    ("Masked keys took part in the softmax, with a finite score or because the mask is applied after the softmax "
+     "(dividing again does not help, for they may have taken all), or exp() underflows. Mask the scores, with -inf.",
+     "when scores are large (down to -30,000), the masked ones the largest"),
     (WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
-    *each("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
-          "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
-          *((WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax(-1)") for fill in ("-math.inf", "-1e9"))),
+    ("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
+     "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
+     "when a query may attend to nothing"),
     (MIXED, EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, BY_VIEW),
     ("The heads' outputs (B, n_heads, T, d_k) are joined without a transpose, so that positions are mixed. First "
      "transpose(1, 2), then flatten the last two axes.", JOINED, BY_VIEW),
