@@ -265,8 +265,8 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
     ("The mask is applied after the softmax: masked keys have already taken their share. Mask the scores, not the "
      "weights.", WEIGHTS, f"({SCORES}).softmax(-1) * mask"),
-    ("Masked keys took part in the softmax, with a finite score or because the mask is applied after the softmax "
-     "(dividing again does not help, for they may have taken all), or exp() underflows. Mask the scores, with -inf.",
+    ("Masked keys took part in the softmax, with a finite score or because the mask came after it (they have taken "
+     "their share, and with a huge score all of it), or exp() underflows. Mask the scores, with -inf.",
      "when scores are large (down to -30,000), the masked ones the largest"),
     (WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
     ("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "

@@ -302,7 +302,7 @@ ANALOGY = Exercise(analogy, {"answers": "n"}, {
     ("exclude is not used: with exclude=True none of a, b and c may be the answer.", "if exclude:", "if False:"),
     ("The inputs are excluded whatever is asked for. With exclude=False they may be answers.", "if exclude:",
      "if True:"),
-    *each("Not all inputs are excluded. With exclude=True none of a, b and c is an answer.",
+    *each("Only c is excluded, or only a and b. With exclude=True none of the three may be the answer.",
           ("(1, asked,", "(1, asked[:, 2:],"), ("(1, asked,", "(1, asked[:, :2],")),
     ("The words of all questions are excluded. Each row of the scores excludes its own three.",
      "scatter(1, asked, ", "index_fill(1, asked.flatten(), "),
