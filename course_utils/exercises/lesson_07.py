@@ -327,27 +327,21 @@ def _logits(rng, B=None):
 
 AHEAD = "ahead[:, t] has read the words 0 to t. It guesses word t + 1: ahead[:, :-1] with ids[:, 1:]."
 BACK = "back[:, t] has read the words T - 1 to t. It guesses word t - 1: back[:, 1:] with ids[:, :-1]."
+OF_AHEAD, OF_BACK = "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "back[:, 1:].flatten(0, 1), ids[:, :-1]"
+COPIES, COPIES_BACK = (OF_AHEAD, "ahead.flatten(0, 1), ids"), (OF_BACK, "back.flatten(0, 1), ids")
+PREVIOUS, FOLLOWING = (OF_AHEAD, OF_BACK.replace("back", "ahead")), (OF_BACK, OF_AHEAD.replace("ahead", "back"))
 
 BILM_LOSS = Exercise(bilm_loss, {"loss": ""}, {
     "on ordinary inputs": _logits,
     "with one sentence (B = 1)": lambda rng: _logits(rng, 1),
 }, (
-    ("Both readers guess the word that they have just read. That is copying; guess the neighbour.",
-     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead.flatten(0, 1), ids",
-     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back.flatten(0, 1), ids"),
-    (f"The first reader guesses the word it has just read. {AHEAD}",
-     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead.flatten(0, 1), ids"),
-    (f"The second reader guesses the word it has just read. {BACK}",
-     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back.flatten(0, 1), ids"),
-    (f"Both readers guess the following word. {BACK}", "back[:, 1:].flatten(0, 1), ids[:, :-1]",
-     "back[:, :-1].flatten(0, 1), ids[:, 1:]"),
-    (f"Both readers guess the previous word. {AHEAD}", "ahead[:, :-1].flatten(0, 1), ids[:, 1:]",
-     "ahead[:, 1:].flatten(0, 1), ids[:, :-1]"),
-    (f"Each reader guesses a word that it has read. {AHEAD} {BACK}",
-     "ahead[:, :-1].flatten(0, 1), ids[:, 1:]", "ahead[:, 1:].flatten(0, 1), ids[:, :-1]",
-     "back[:, 1:].flatten(0, 1), ids[:, :-1]", "back[:, :-1].flatten(0, 1), ids[:, 1:]"),
-    ("Only the first reader counts: take the mean of both losses.", "(following + previous) / 2", "following"),
-    ("Only the second reader counts: take the mean of both losses.", "(following + previous) / 2", "previous"),
+    *each(f"A reader guesses the word that it has just read, or both do. That is copying. {AHEAD} {BACK}",
+          COPIES, COPIES_BACK, (*COPIES, *COPIES_BACK)),
+    (f"Both readers guess the following word. {BACK}", *FOLLOWING),
+    (f"Both readers guess the previous word. {AHEAD}", *PREVIOUS),
+    (f"Each reader guesses a word that it has read. {AHEAD} {BACK}", *PREVIOUS, *FOLLOWING),
+    *each("Only one reader counts: take the mean of both losses.",
+          *(("(following + previous) / 2", one) for one in ("following", "previous"))),
     ("The two losses are added. Take their mean: nats per guess.", " / 2", ""),
     ("cross_entropy takes logits and makes the softmax itself. Here it gets probabilities.",
      "ahead[:, :-1]", "ahead[:, :-1].softmax(-1)", "back[:, 1:]", "back[:, 1:].softmax(-1)"),
