@@ -264,6 +264,13 @@ def test_only_what_never_makes_a_difference_is_said_to_make_none():
         assert "makes no difference" not in text
 
 
+def test_a_special_case_says_why_whatever_was_wrong_there_and_only_there():
+    right = EXERCISES["alignment_error_rate"].solution
+    text = judge("alignment_error_rate", lambda a, b: right(a, b) if a or b else 0.25)[1]
+    assert text.endswith("\nWhy: Two empty sets have no links to divide by. They agree: the rate is 0.0.")
+    assert "Why" not in judge("alignment_error_rate", lambda a, b: right(a, b) + 0.25)[1]
+
+
 def test_what_is_remembered_between_calls_is_said():
     buffer, counts = torch.zeros(9, 9, dtype=torch.int64), []
 
