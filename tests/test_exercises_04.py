@@ -219,15 +219,6 @@ def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(h + feed_forward(h))
 
 
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    h = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(h))
-
-
 @wrong("encoder_layer", "`x` was changed")
 def el_in_place(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
@@ -456,7 +447,7 @@ def kp_exact(layer, x, memory, src_mask):
     return causal, reads_all(*given), ignores
 
 
-@wrong("keeps_promises", "or with their sign")
+@wrong("keeps_promises", "with their sign")
 def kp_signed(layer, x, memory, src_mask):
     before = layer(x, memory, src_mask)
     def moved(states, i, x=x, memory=memory):
@@ -566,14 +557,6 @@ def kp_counts_x_for_the_memory(layer, x, memory, src_mask):
         else:
             ignores_padding = ignores_padding and not outputs.any()
     return causal, reads_memory, ignores_padding
-
-
-@wrong("keeps_promises", "x and memory differ in length")
-def kp_counts_x_for_the_padding(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
-    leak = any(moved(x, changed(memory, j)).any() for j in range(len(x)) if not src_mask[j])
-    return causal, bool(read[src_mask].all()), not leak
 
 
 @wrong("keeps_promises", "x and memory differ in length")
@@ -716,7 +699,7 @@ def ds_no_mask_by_torch(q, k, v, past_k, past_v):
     return look(q, k, v), k, v
 
 
-@wrong("decode_step", "Wrong shape: output is")
+@wrong("decode_step", "Wrong order: return output, k, v")
 def ds_order(q, k, v, past_k, past_v):
     k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
     return k, v, look(q, k, v, attention.causal_mask(q.shape[2], k.shape[2]))

@@ -51,15 +51,6 @@ def wb_own_block(q, k, v, window):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).flatten(2, 3)
 
 
-@wrong("window_by_blocks", "with n = blocks.size(-2), one block")
-def wb_mask_of_one_block(q, k, v, window):
-    blocks = blocks_of(q, window)
-    scores = blocks @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
-    hidden = torch.arange(2 * window) < window                     # near(window, window): the first block's rule
-    mask = (band(window) & ~hidden).expand(1, -1, -1)              # broadcasts over all blocks
-    return (scores.masked_fill(~mask, -math.inf).softmax(-1) @ with_previous(v, window)).flatten(2, 3)
-
-
 @wrong("window_by_blocks", "the axes do not line up")
 def wb_keys_not_in_blocks(q, k, v, window):
     scores = blocks_of(q, window) @ k.mT / math.sqrt(q.shape[-1])
@@ -345,7 +336,7 @@ def ou_sum_over_queries(m, s, o, scores, v):
     return new, a * s + p.sum(0, keepdim=True), a * o + p @ v
 
 
-@wrong("online_update", "The tile's maximum is to be a tensor (T, 1)")
+@wrong("online_update", "max() cannot compare tensors")
 def ou_pythons_max(m, s, o, scores, v):
     new = max(m, scores.amax(-1, keepdim=True))
     return new, s * (m - new).exp(), o
