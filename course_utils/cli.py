@@ -282,14 +282,13 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
 
 def _rehearsed(path: Path) -> str:
     """What an instructor has to know before class: whether the lesson's trainings will be loaded."""
-    from .kernel.rehearsal import folder
+    from .kernel.rehearsal import folder, is_current
 
     kept, again = list((folder() / path.stem).glob("*.safetensors")), f"Type: course rehearse {path.stem}"
     if not kept:
         return f"{path.name}: nothing is rehearsed: what it trains, it trains in class. {again}"
-    decides = [path, *Path(__file__).parent.rglob("*.py")]
-    if max(file.stat().st_mtime for file in decides) > min(file.stat().st_mtime for file in kept):
-        return f"{path.name}: rehearsed, but the course's code is newer, so trainings may run in class. {again}"
+    if path.stat().st_mtime > min(file.stat().st_mtime for file in kept) or not all(map(is_current, kept)):
+        return f"{path.name}: rehearsed by other code than is here now, so trainings may run in class. {again}"
     return f"{path.name}: rehearsed trainings that will be loaded: {len(kept)}."
 
 
@@ -380,11 +379,13 @@ def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.notebooks import find
 
     (path,) = find(arguments.notebook, root)
-    for old in (folder() / path.stem).glob("*.safetensors"):
-        old.unlink()
+    before = time.time()
     run = _executed(path, rehearse=True)
     if run is None:
         return EXIT_FAILED
+    for file in (folder() / path.stem).glob("*.safetensors"):
+        if file.stat().st_mtime < before:                     # kept until now: this run might have been stopped
+            file.unlink()
     kept = list((folder() / path.stem).glob("*.safetensors"))
     print(f"{path.name}  {run.seconds:.0f} s; trainings kept: {len(kept)}, "
           f"{sum(file.stat().st_size for file in kept) / 1e6:.1f} MB in {folder() / path.stem}")

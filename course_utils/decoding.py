@@ -2,14 +2,11 @@
 
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``; for
 a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
-A model whose ``decode`` can leave the weights out has ``weights_are_optional = True``; where nobody reads them, it is
-called with ``need_weights=False``.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -39,12 +36,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
             part.training = was_training
 
 
-def _decode(model: nn.Module) -> Callable:
-    """The model's ``decode``, without the weights if they are optional: a Transformer is faster then."""
-    optional = getattr(model, "weights_are_optional", False)
-    return partial(model.decode, need_weights=False) if optional else model.decode
-
-
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
            need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
     """Take the most probable word at every step until all sentences have ended.
@@ -67,13 +58,13 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
     _some_sentences(source)
     device = device_of(model)
     source = source.to(device)
-    words, all_weights, decode = [], [], model.decode if need_weights else _decode(model)
+    words, all_weights = [], []
     with evaluating(model):
         memory, state = model.encode(source)
         word = torch.full((source.size(0), 1), BOS, device=device)
         done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
         while not done.all() and len(words) < max_len:
-            logits, weights, state = decode(word, state, memory)
+            logits, weights, state = model.decode(word, state, memory)
             no_nan(logits)
             word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
             done |= word.squeeze(1) == EOS
@@ -115,7 +106,7 @@ class _Beam(NamedTuple):
 
 def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator[_Beam]:
     """Beam search, one word at a time, until every hypothesis has ended. Call it inside ``evaluating``."""
-    device, n, decode = device_of(model), source.size(0), _decode(model)
+    device, n = device_of(model), source.size(0)
     memory, state = model.encode(source.to(device))
     first = beam * torch.arange(n, device=device).unsqueeze(1)              # (B, 1): where a sentence's places begin
     rows = torch.arange(n, device=device).repeat_interleave(beam)
@@ -125,7 +116,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
     log_prob[:, 0] = 0.0                                                    # one empty hypothesis to begin with
     free = torch.full((n, 1), beam, device=device)                          # who has ended keeps its place
     for _ in range(max_len):
-        logits, _, state = decode(word.view(-1, 1), state, memory)
+        logits, _, state = model.decode(word.view(-1, 1), state, memory)
         no_nan(logits)
         steps = logits[:, -1].float().log_softmax(dim=-1).view(n, beam, -1)
         candidates = log_prob.masked_fill(word == EOS, -math.inf).unsqueeze(-1) + steps    # (B, K, V)
@@ -251,10 +242,10 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         ids = [int(i) for i in ids][:max_len]
         ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
         memory, state = model.encode(source.to(device_of(model)))
-        here, word, decode = children[None, BOS], BOS, _decode(model)
+        here, word = children[None, BOS], BOS
         yield here
         for following in ids:
-            logits, _, state = decode(torch.tensor([[word]], device=device_of(model)), state, memory)
+            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
             log_prob = nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
             there = children.get((here, following))
             here, word = add(here, following, log_prob, kept=False) if there is None else there, following
@@ -310,7 +301,7 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
 
 
 def sample_token(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
-         generator: torch.Generator | None = None) -> Tensor:
+                 generator: torch.Generator | None = None) -> Tensor:
     """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
 
     The largest logit is subtracted first: what is left is at most 0, and stays a number at any temperature above 0.
@@ -344,13 +335,13 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
                          f"time, use greedy.")
-    device, decode, words = device_of(model), _decode(model), []
+    device, words = device_of(model), []
     with evaluating(model):
         memory, state = model.encode(source.to(device))
         word = torch.full((source.size(0), 1), BOS)
         done = torch.zeros(source.size(0), 1, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
-            logits, _, state = decode(word.to(device), state, memory)
+            logits, _, state = model.decode(word.to(device), state, memory)
             no_nan(logits)
             word = sample_token(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
             done |= word == EOS

@@ -314,9 +314,9 @@ class RelativeAttention(nn.Module):
     ``heads`` are a `MultiHeadAttention`, of which the projections are used.
     """
 
-    def __init__(self, d_model: int, n_heads: int):
+    def __init__(self, d_model: int, n_heads: int, bias: bool = True):
         super().__init__()
-        self.heads = MultiHeadAttention(d_model, n_heads)
+        self.heads = MultiHeadAttention(d_model, n_heads, bias=bias)
         self.W_r = nn.Linear(d_model, d_model, bias=False)
         self.u, self.v = (nn.Parameter(torch.zeros(n_heads, 1, d_model // n_heads)) for _ in range(2))
 

@@ -1,7 +1,7 @@
 """Language models: a decoder without an encoder, with any attention, and Transformer-XL.
 
 Shapes: ``ids (B, T)``, states ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for what follows each id.
-Of `Config.dropout` only what each sublayer adds is dropped.
+They have no dropout: `Config.dropout` above 0 is a ``ValueError``.
 """
 
 import math
@@ -27,9 +27,7 @@ class _Layer(Layer):
 
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        read = self.before(self.norm_1, x)
-        x = self.add(self.norm_1, x, self.attention(read, *memory))
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), read
+        return self.attend_and_feed(x, lambda read: (self.attention(read, *memory), read))
 
 
 class _LanguageModel(nn.Module):
@@ -38,14 +36,21 @@ class _LanguageModel(nn.Module):
     def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
         super().__init__()
         at_least(1, vocab_size=vocab_size)
+        if config.dropout:
+            raise ValueError(f"config has dropout={config.dropout}, but a {type(self).__name__} has no dropout, "
+                             "neither on attention weights nor elsewhere; give dropout=0.0.")
+        self.max_len = config.max_len
         self.embed = Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
         self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def enter(self, ids: Tensor) -> Tensor:
-        """``(B, T)`` to ``(B, T, d_model)``."""
+        """``(B, T)`` to ``(B, T, d_model)``; more than ``max_len`` ids are a ``ValueError``."""
         check_ids(ids=ids)
+        if ids.size(1) > self.max_len:
+            raise ValueError(f"{ids.size(1)} ids, but this {type(self).__name__} has max_len={self.max_len}. Shorten "
+                             "the sequence (a TransformerXL reads segments), or make the model with a larger max_len.")
         return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
 
     def logits(self, x: Tensor) -> Tensor:
@@ -57,19 +62,19 @@ class TransformerXL(_LanguageModel):
     """A language model that reads segment by segment and remembers what its layers read before (Dai et al. 2019).
 
     Args:
-        vocab_size, config: the sizes; ``max_len`` is not used, since distances have no end.
+        vocab_size, config: the sizes; ``max_len`` is that of a segment, since distances have no end.
         mem_len: how many positions are remembered; an attribute, which may be changed for evaluation. 0: none.
     """
 
     def __init__(self, vocab_size: int, config: Config, mem_len: int):
-        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads))
+        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads, config.bias))
         self.mem_len = mem_len
 
     def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
         """Logits ``(B, T, vocab_size)`` of a segment ``ids (B, T)``, and the memories for the next one.
 
         ``memories``: for each layer ``(B, M, d_model)``, without gradient; ``None`` before the first segment. Others
-        are a ``ValueError``, and so is a ``mem_len`` below 0.
+        are a ``ValueError``, and so are a ``mem_len`` below 0 and a segment of more than ``max_len`` ids.
         """
         at_least(0, mem_len=self.mem_len)
         sizes = None if memories is None else [len(memory) for memory in memories]
@@ -89,7 +94,7 @@ class _Heads(nn.Module):
 
     def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
         super().__init__()
-        self.heads = MultiHeadAttention(config.d_model, config.n_heads)
+        self.heads = MultiHeadAttention(config.d_model, config.n_heads, bias=config.bias)
         self.function = function
 
     def forward(self, x: Tensor) -> Tensor:
@@ -113,11 +118,7 @@ class CausalLM(_LanguageModel):
         self.positions = nn.Embedding(config.max_len, config.d_model) if positions is None else positions
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits ``(B, n, vocab_size)``; more than ``max_len`` ids are a ``ValueError`` (with learned positions)."""
-        known = getattr(self.positions, "num_embeddings", ids.size(-1))
-        if ids.size(-1) > known:
-            raise ValueError(f"{ids.size(1)} ids, but there are positions for {known}. Shorten the sequence, or make "
-                             "the model with a larger max_len.")
+        """Logits ``(B, n, vocab_size)``."""
         x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
         for layer in self.layers:
             x, _ = layer(x)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from . import bert
 from .data.wordpiece import WordPiece
+from .decoding import evaluating
 from .transformer import Config
 
 LITTLE = replace(bert.BASE, d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout=0.0, max_len=64)
@@ -135,26 +136,26 @@ def class_loss(classifier: nn.Module, batch: Texts) -> tuple[Tensor, int]:
     return F.cross_entropy(classifier(*batch[:3]), batch.labels), len(batch.labels)
 
 
-@torch.no_grad()
 def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> tuple[float, float]:
     """Mean loss in nats over the masked pieces of texts, and the accuracy; masked once, the same for every model."""
     masked, generator, losses, hits = masker(pieces), torch.Generator().manual_seed(7), [], []
     for batch in batches_of(pieces, texts, 100, seed=0):
         inputs, targets = masked(batch.ids, generator)
         asked = targets != -100
-        logits = model(inputs, batch.mask, batch.segments, asked)
+        with evaluating(model):
+            logits = model(inputs, batch.mask, batch.segments, asked)
         losses.append(F.cross_entropy(logits, targets[asked], reduction="none"))
         hits.append(logits.argmax(dim=-1) == targets[asked])
     return float(torch.cat(losses).mean()), float(torch.cat(hits).float().mean())
 
 
-@torch.no_grad()
 def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> Tensor:
     """The class with the highest logit for each text, ``(len(texts),)``."""
     parts = [texts[i:i + 64] for i in range(0, len(texts), 64)]
     encoded = [pieces.batch(*zip(*((text, None) if isinstance(text, str) else text for text in part), strict=True))
                for part in parts]
-    return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
+    with evaluating(classifier):
+        return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
 
 
 def copy_trunk(model: bert.Bert, n_frozen: int = 0) -> bert.Bert:

@@ -7,7 +7,9 @@ cross-attention's unless ``need_weights=False``, and all of them by `Transformer
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -39,6 +41,8 @@ class Config:
     """Inside the feed-forward networks; BERT's is ``nn.GELU``."""
     norm_eps: float = 1e-5
     """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
+    bias: bool = True
+    """Whether attention and feed-forward networks add vectors; LLaMA's do not."""
 
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
@@ -55,8 +59,8 @@ class FeedForward(nn.Sequential):
     """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
 
     def __init__(self, config: Config):
-        d_model, d_ff = config.d_model, config.d_ff
-        super().__init__(nn.Linear(d_model, d_ff), config.activation(), nn.Linear(d_ff, d_model))
+        super().__init__(nn.Linear(config.d_model, config.d_ff, config.bias), config.activation(),
+                         nn.Linear(config.d_ff, config.d_model, config.bias))
 
 
 class Layer(nn.Module):
@@ -65,6 +69,12 @@ class Layer(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
+
+    def attend_and_feed(self, x: Tensor, attend: Callable[[Tensor], tuple]) -> tuple:
+        """``x`` after an attention and a feed-forward network; and what else ``attend(read)`` returns."""
+        attended, *rest = attend(self.before(self.norm_1, x))
+        x = self.add(self.norm_1, x, attended)
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *rest
 
     def before(self, norm: nn.Module, x: Tensor) -> Tensor:
         """What a sublayer reads of ``x (B, T, d_model)``."""
@@ -81,16 +91,13 @@ class EncoderLayer(Layer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        read = self.before(self.norm_1, x)
-        attended, weights = self.self_attention(read, mask=mask, need_weights=need_weights)
-        x = self.add(self.norm_1, x, attended)
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), weights
+        return self.attend_and_feed(x, partial(self.self_attention, mask=mask, need_weights=need_weights))
 
 
 class Cache(NamedTuple):
@@ -111,8 +118,8 @@ class DecoderLayer(Layer):
 
     def __init__(self, config: Config):
         super().__init__(config)
-        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
-        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout)
+        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
+        self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
 
@@ -214,12 +221,10 @@ class Transformer(nn.Module):
         config: the other sizes.
     """
 
-    weights_are_optional = True                            # see `decoding`
-
     def __init__(self, source_size: int, target_size: int | None = None, config: Config = Config()):
         super().__init__()
         one_table = target_size is None
-        at_least(1, source_size=source_size, **({} if one_table else {"target_size": target_size}))
+        at_least(1, source_size=source_size, target_size=source_size if one_table else target_size)
         self.config = config
         self.target_embed = Embedding(source_size if one_table else target_size, config.d_model)
         self.source_embed = self.target_embed if one_table else Embedding(source_size, config.d_model)

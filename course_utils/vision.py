@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
+from .decoding import evaluating
 from .training import fit
 from .transformer import Config, EncoderLayer
 
@@ -135,7 +136,7 @@ class ViT(nn.Module):
         self.embed, self.cls = nn.Linear(4, config.d_model), nn.Parameter(torch.zeros(config.d_model))
         self.places = nn.Parameter(0.1 * torch.randn(17, config.d_model))
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
-        self.norm, self.output = nn.LayerNorm(config.d_model), nn.Linear(config.d_model, 10)
+        self.norm, self.output = nn.LayerNorm(config.d_model, config.norm_eps), nn.Linear(config.d_model, 10)
 
     def forward(self, images: Tensor, need_weights: bool = False):
         """Images ``(B, 8, 8)`` to logits ``(B, 10)``; if asked, the weights ``(B, n_layers, n_heads, 17, 17)``, too."""
@@ -155,8 +156,8 @@ def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, 
     return F.cross_entropy(model(inputs), labels), len(labels)
 
 
-@torch.no_grad()
 def features(cnn: DigitCNN, drawn: list[Scene]) -> Tensor:
     """What the CNN sees in scenes: ``(n, 64, 7, 7)``."""
     images = torch.stack([scene.image for scene in drawn]).unsqueeze(1)                     # (n, 1, 28, 28)
-    return torch.cat([cnn.features(part) for part in images.split(500)])
+    with evaluating(cnn):
+        return torch.cat([cnn.features(part) for part in images.split(500)])

@@ -3,7 +3,7 @@
 ``python experiments/two_processes.py`` trains a small Transformer twice and writes
 ``experiments/two_processes.json``: in one process with batches of 32 sentences, then in two with 16 each. All
 sentences have one length, so that the mean of the two processes' losses is the loss of the whole batch. It trains in
-double precision: what is left of a difference is rounding, about 1e-15 (in single precision it grows to 0.01).
+double precision: what is left of a difference is rounding, about 1e-15.
 """
 
 import argparse

@@ -68,7 +68,7 @@ ALT = {
         "deviation σ are those of one row. Feed-forward: three tokens, for each the same small network by itself, "
         "narrow, wide, narrow.",
     "04_layer_norm":
-        "Which numbers share a mean: LayerNorm against BatchNorm. The same block of numbers twice: three sentences "
+        "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
         f"{FEATURES} columns for d_model. Left, LayerNorm: the block is cut into rows. The row of “dog” is framed, its "
         "mean μ and deviation σ come from this one row; a pair for each word, (B, T, 1), which other words and "
@@ -97,10 +97,10 @@ ALT = {
         f"1 − ε + ε/6 = {max(SMOOTHED):.3f}, the others ε/6 = {min(SMOOTHED):.3f} each. The lowest loss is "
         f"{ENTROPY:.2f} nats, reached when the target's score is {AHEAD:.1f} ahead of all others.",
     "04_two_processes":
-        "One training step in two processes. Each process gets half of the batch, four sentences, and has the same "
-        "weights θ. From its half it computes a loss and a gradient, g_0 in process 0 and g_1 in process 1. In the "
-        "middle both meet: the average g = (g_0 + g_1) / 2 goes back to both. Each takes the same step with it, so the "
-        "new weights θ′ are still the same in both.",
+        "One training step in two processes. Each process gets half of the batch, four sentences with half of the "
+        "tokens, and has the same weights θ. From its half it computes a loss and a gradient, g_0 in process 0 and g_1 "
+        "in process 1. In the middle both meet: the average g = (g_0 + g_1) / 2 goes back to both. Each takes the same "
+        "step with it, so the new weights θ′ are still the same in both.",
 }
 
 
@@ -409,7 +409,7 @@ def two_processes():
     box(axes, 588, middle, 150, 44, GOOD, fill=PAPER, line=2.6)
     text(axes, 588, middle, r"$g = (g_0 + g_1) / 2$", 22)
     text(axes, 504, middle, "average gradient", 15, GOOD, "bold", "right")
-    text(axes, 66, middle, "half each", 15, MUTED)
+    text(axes, 72, middle, "half the tokens", 15, MUTED)
     text(axes, 214, middle, "the same", 15, GOOD, "bold")
     text(axes, 866, middle, "still the same", 15, GOOD, "bold")
     return axes

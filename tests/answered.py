@@ -20,9 +20,10 @@ ASKED = re.compile(r'\n\n(\w+) = check\("\1"\)$')
 def answer(name: str, how: str) -> str:
     """The solution's code, right or with the exercise's first known fault."""
     exercise = EXERCISES[name]
-    if how == "wrong" and not exercise.faults:                            # judged on symbols
+    if how == "wrong" and not exercise.known:                             # judged on symbols
         return code(exercise.solution).replace("return ", "return 2 * ", 1)
-    return edited_code(exercise.solution, *(exercise.faults[0][1:] if how == "wrong" else ()))
+    edits = next((edits for _, *edits in exercise.faults if edits[0] not in exercise.reasons), ())
+    return edited_code(exercise.solution, *(edits if how == "wrong" else ()))
 
 
 def main() -> None:

@@ -156,22 +156,6 @@ def test_greedy_takes_the_most_probable_next_word_again_and_again(attention, que
     assert len(written) > 2
 
 
-@pytest.mark.parametrize(("decode", "needed"), [
-    (greedy, True), (partial(greedy, need_weights=False), False), (beam_search, False), (sample, False),
-    (lambda model, source: beam_tree(model, source[0], VOCAB, samples=[[4, EOS]]), False),
-], ids=["greedy", "greedy without", "beam_search", "sample", "beam_tree"])
-def test_weights_are_asked_for_only_where_they_are_returned(monkeypatch, decode, needed):
-    model, asked = random_model("transformer"), set()
-
-    def noted(target, state, memory, need_weights=True):
-        asked.add(need_weights)
-        return Transformer.decode(model, target, state, memory, need_weights)
-
-    monkeypatch.setattr(model, "decode", noted)
-    decode(model, sources())
-    assert asked == {needed}
-
-
 def test_greedy_stops_when_the_last_sentence_has_ended():
     model = Copier()
     ids, weights = greedy(model, sources(), max_len=60)

@@ -495,11 +495,6 @@ def sl_masked_full(hidden, targets, weight, candidates):
     return F.cross_entropy((hidden @ weight.T).masked_fill(others, -math.inf), targets)
 
 
-wrong("sampled_loss", "All rows of weight are multiplied", lambda hidden, targets, weight, candidates: (
-    F.cross_entropy(torch.einsum("bd,vd->bv", hidden, weight).index_select(1, candidates),
-                    numbered(targets, candidates))))
-
-
 @right("sampled_loss")
 def sl_by_hand(hidden, targets, weight, candidates):
     target = (hidden * weight[targets]).sum(-1)
@@ -529,8 +524,6 @@ wrong("probe", "The columns' numbers are fitted",
 wrong("probe", "a large penalty on the weights",
       lambda X, Y, X_test: (X_test @ torch.linalg.inv(X.T @ X + 0.1 * torch.eye(X.shape[1])) @ X.T @ Y).argmax(dim=1))
 wrong("probe", "The map is fitted the wrong way round", lambda X, Y, X_test: (X_test @ pinv_fit(Y, X).T).argmax(dim=1))
-wrong("probe", "lstsq(A, B) finds the W",
-      lambda X, Y, X_test: torch.argmax(torch.matmul(X_test, torch.linalg.lstsq(Y, X).solution), dim=-1))
 
 
 @wrong("probe", "not to be transposed")

@@ -156,6 +156,15 @@ def el_always_post(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(torch.add(x, feed_forward(x)))
 
 
+@wrong("encoder_layer", "every part is called twice: does one way through the function lack its `return`")
+def el_no_return(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        x = x + feed_forward(norm_2(x))
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
 @wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
 def el_no_residual(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
@@ -201,22 +210,13 @@ def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_
     return norm_2(x + feed_forward(x))
 
 
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
 def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
         h = x + attention(norm_1(x))
         return x + feed_forward(norm_2(h))
     h = norm_1(x + attention(x))
     return norm_2(h + feed_forward(h))
-
-
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
-def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    h = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(h))
 
 
 @wrong("encoder_layer", "`x` was changed")
@@ -319,11 +319,18 @@ def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
 
 # --- decoder_layer -------------------------------------------------------------------------------------------
 
-@wrong("decoder_layer", "Why: look_across gets what norm_1 returned; expected what norm_2 returns, look_back gets")
+@wrong("decoder_layer", "Why: look_across is called before look_back, which comes first.")
 def dl_source_first(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     x = x + look_across(norm_1(x))
     x = x + look_back(norm_2(x))
     return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: look_back is called before norm_1, which comes first.")
+def dl_post_norm(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = norm_1(x + look_back(x))
+    x = norm_2(x + look_across(x))
+    return norm_3(x + feed_forward(x))
 
 
 @wrong("decoder_layer", "Why: look_across is never called, norm_2 is never called.")
@@ -339,7 +346,7 @@ def dl_norm_of_the_branch(x, look_back, look_across, feed_forward, norm_1, norm_
     return x + norm_3(feed_forward(x))
 
 
-@wrong("decoder_layer", "norm_2 gets x as it came in, not what the first half made of it")
+@wrong("decoder_layer", "norm_2 gets x as it came in, not what the part before made of it")
 def dl_side_by_side(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     return x + look_back(norm_1(x)) + look_across(norm_2(x)) + feed_forward(norm_3(x))
 
@@ -440,7 +447,7 @@ def kp_exact(layer, x, memory, src_mask):
     return causal, reads_all(*given), ignores
 
 
-@wrong("keeps_promises", "or with their sign")
+@wrong("keeps_promises", "with their sign")
 def kp_signed(layer, x, memory, src_mask):
     before = layer(x, memory, src_mask)
     def moved(states, i, x=x, memory=memory):
@@ -553,14 +560,6 @@ def kp_counts_x_for_the_memory(layer, x, memory, src_mask):
 
 
 @wrong("keeps_promises", "x and memory differ in length")
-def kp_counts_x_for_the_padding(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
-    leak = any(moved(x, changed(memory, j)).any() for j in range(len(x)) if not src_mask[j])
-    return causal, bool(read[src_mask].all()), not leak
-
-
-@wrong("keeps_promises", "x and memory differ in length")
 def kp_changes_x_for_the_memory(layer, x, memory, src_mask):
     causal, moved = the_stub(layer, x, memory, src_mask)
     read = torch.stack([moved(changed(x, j), memory) for j in range(len(memory))])
@@ -618,7 +617,7 @@ def kp_jacobian(layer, x, memory, src_mask):
             (by_memory[:, ~src_mask] < 1e-5).all().item())
 
 
-PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 3
+PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 4 + [(True, True, False)] * 4
 
 
 def test_planted_layers_are_what_they_are_called():
@@ -664,6 +663,29 @@ def test_the_message_says_which_layer_was_judged_wrongly():
     assert "0x" not in text
 
 
+def kp_of(read, ignored):
+    """A test that goes through some places of the memory only."""
+    def keeps_promises(layer, x, memory, src_mask):
+        causal = SOLUTION["keeps_promises"](layer, x, memory, src_mask)[0]
+        before, places = layer(x, memory, src_mask), range(len(memory))
+        rows = torch.stack([layer(x, changed(memory, j), src_mask) - before for j in places]).abs().amax(-1) > 1e-4
+        return (causal, all(bool(rows[j].all()) for j in places[read] if src_mask[j]),
+                not any(bool(rows[j].any()) for j in places[ignored] if not src_mask[j]))
+    return keeps_promises
+
+
+@pytest.mark.parametrize(("read", "ignored", "condition", "why"), [
+    (slice(None, -1), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
+    (slice(None, -2), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
+    (slice(None), slice(1, None), "and the layer sees the first of it", "Not all padding was put to the test"),
+])
+def test_a_test_that_is_blind_at_one_end_is_found(read, ignored, condition, why):
+    text = EXERCISES["keeps_promises"].judge(kp_of(read, ignored)).text
+    assert condition in text
+    assert why in text
+    assert EXERCISES["keeps_promises"].judge(kp_of(slice(None), slice(None))).kind == "right"
+
+
 # --- decode_step ---------------------------------------------------------------------------------------------
 
 def look(q, k, v, mask=None):
@@ -677,7 +699,7 @@ def ds_no_mask_by_torch(q, k, v, past_k, past_v):
     return look(q, k, v), k, v
 
 
-@wrong("decode_step", "Wrong shape: output is")
+@wrong("decode_step", "Wrong order: return output, k, v")
 def ds_order(q, k, v, past_k, past_v):
     k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
     return k, v, look(q, k, v, attention.causal_mask(q.shape[2], k.shape[2]))
@@ -804,6 +826,11 @@ def cg_sum_over_tokens(gradients, n_tokens):
     return (gradients * n_tokens[:, None]).sum(0)
 
 
+@wrong("combined_gradient", "They are those of mean losses, divided already")
+def cg_divided(gradients, n_tokens):
+    return sum(gradient / n for gradient, n in zip(gradients, n_tokens, strict=True))
+
+
 @right("combined_gradient")
 def cg_product(gradients, n_tokens):
     return n_tokens @ gradients / n_tokens.sum()
@@ -822,60 +849,6 @@ def cg_loop(gradients, n_tokens):
     return total / sum(n_tokens)
 
 
-# --- sentence_vector -----------------------------------------------------------------------------------------
-
-@wrong("sentence_vector", "This is the mean")
-def sv_mean(states, mask):
-    weights = mask / mask.sum(1, keepdim=True)
-    return torch.einsum("bt,btd->bd", weights, states)
-
-
-@wrong("sentence_vector", "Padding may stand in front")
-def sv_slices(states, mask):
-    return torch.stack([row[:n].sum(0) / math.sqrt(n) for row, n in zip(states, mask.sum(1).tolist(), strict=True)])
-
-
-@wrong("sentence_vector", "`states` was changed")
-def sv_in_place(states, mask):
-    states[~mask] = 0
-    return states.sum(1) / mask.sum(1, keepdim=True).sqrt()
-
-
-@wrong("sentence_vector", "gradient is cut: no gradient reaches `states`")
-def sv_list(states, mask):
-    return torch.tensor([[sum(number for number, word in zip(column, row, strict=True) if word) / sum(row) ** 0.5
-                          for column in zip(*state, strict=True)]
-                         for state, row in zip(states.tolist(), mask.tolist(), strict=True)])
-
-
-@wrong("sentence_vector", "wrong with one sentence (B = 1).\nWrong shape")
-def sv_squeeze(states, mask):
-    return (mask[:, None] / mask.sum(1)[:, None, None].sqrt() @ states).squeeze()
-
-
-@wrong("sentence_vector", "The mask is inverted")
-def sv_inverted(states, mask):
-    padding = (~mask).float()
-    return (states * padding[..., None]).sum(1) / padding.sum(1, keepdim=True).sqrt()
-
-
-@right("sentence_vector")
-def sv_loop(states, mask):
-    return torch.stack([row[words].sum(0) / len(row[words]) ** 0.5 for row, words in zip(states, mask, strict=True)])
-
-
-@right("sentence_vector")
-def sv_product(states, mask):
-    weights = mask / mask.sum(1, keepdim=True).sqrt()
-    return (weights[:, None] @ states)[:, 0]
-
-
-@right("sentence_vector")
-def sv_mean_times_root(states, mask):
-    n = mask.sum(-1, keepdim=True)
-    return states.where(mask[..., None], 0).sum(1) / n * n ** 0.5
-
-
 # --- the solutions -------------------------------------------------------------------------------------------
 
 SOLUTION = {exercise.name: exercise.solution for exercise in LESSON_04}
@@ -891,8 +864,6 @@ def test_solutions_keep_their_formulas():
     parts = (lambda x: 2 * x), torch.square, (lambda x: x + 1), (lambda x: x + 10)      # 2x, x^2; "norms" that add
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, False) == 10 + 10 ** 2 + 10
     assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, True) == 11 + 21 ** 2
-    states, words = torch.arange(8.0).view(1, 4, 2), torch.tensor([[True, True, True, True]])
-    assert SOLUTION["sentence_vector"](states, words).tolist() == [[6.0, 8.0]]
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():

@@ -656,17 +656,17 @@ def pl_norms_the_branch(x, attention, feed_forward, norm_1, norm_2):
     return h + norm_2(feed_forward(h))
 
 
-@wrong("post_norm_layer", "Why: the last sum adds x as it came in, not what the first half made of it.")
+@wrong("post_norm_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
 def pl_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(feed_forward(norm_1(attention(x) + x)) + x)
 
 
-@wrong("post_norm_layer", "Why: feed_forward gets x as it came in, not what the first half made of it.")
+@wrong("post_norm_layer", "Why: feed_forward gets x as it came in, not what the part before made of it.")
 def pl_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(norm_1(x + attention(x)) + feed_forward(x))
 
 
-@wrong("post_norm_layer", "Why: feed_forward gets what norm_2 returned; expected what norm_1 returns.")
+@wrong("post_norm_layer", "Why: norm_2 is called before norm_1, which comes first.")
 def pl_norms_swapped(x, attention, feed_forward, norm_1, norm_2):
     h = norm_2(x + attention(x))
     return norm_1(h + feed_forward(h))

@@ -51,15 +51,6 @@ def wb_own_block(q, k, v, window):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).flatten(2, 3)
 
 
-@wrong("window_by_blocks", "with n = blocks.size(-2), one block")
-def wb_mask_of_one_block(q, k, v, window):
-    blocks = blocks_of(q, window)
-    scores = blocks @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
-    hidden = torch.arange(2 * window) < window                     # near(window, window): the first block's rule
-    mask = (band(window) & ~hidden).expand(1, -1, -1)              # broadcasts over all blocks
-    return (scores.masked_fill(~mask, -math.inf).softmax(-1) @ with_previous(v, window)).flatten(2, 3)
-
-
 @wrong("window_by_blocks", "the axes do not line up")
 def wb_keys_not_in_blocks(q, k, v, window):
     scores = blocks_of(q, window) @ k.mT / math.sqrt(q.shape[-1])
@@ -82,6 +73,23 @@ def wb_no_softmax(q, k, v, window):
     mask = band(window).repeat(scores.shape[2], 1, 1)
     mask[0, :, :window] = False
     return (scores.masked_fill(~mask, -math.inf) @ with_previous(v, window)).flatten(2, 3)
+
+
+@wrong("window_by_blocks", "The weights of a query sum to one over its keys")
+def wb_softmax_over_the_blocks(q, k, v, window):
+    scores = blocks_of(q, window) @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
+    mask = band(window).repeat(scores.shape[2], 1, 1)
+    mask[0, :, :window] = False
+    return (scores.masked_fill(~mask, -math.inf).softmax(2) @ with_previous(v, window)).flatten(2, 3)
+
+
+@wrong("window_by_blocks", "The weights of a query sum to one over its keys")
+def wb_one_sum_for_all(q, k, v, window):
+    scores = blocks_of(q, window) @ with_previous(k, window).mT / math.sqrt(q.shape[-1])
+    mask = band(window).repeat(scores.shape[2], 1, 1)
+    mask[0, :, :window] = False
+    p = (scores.masked_fill(~mask, -math.inf) - scores.max()).exp()
+    return (p / p.sum() @ with_previous(v, window)).flatten(2, 3)
 
 
 @wrong("window_by_blocks", "`k` was changed")
@@ -314,7 +322,21 @@ def ou_maximum_lost_axis(m, s, o, scores, v):
     return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
 
 
-@wrong("online_update", "The tile's maximum is to be a tensor (T, 1)")
+@wrong("online_update", "m is the larger of the old maximum and the tile's, for each query")
+def ou_one_maximum_for_all(m, s, o, scores, v):
+    new = torch.max(m.max(), scores.max()).expand_as(m)
+    a, p = (m - new).exp(), (scores - new).exp()
+    return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "Each query has its own sum of p")
+def ou_sum_over_queries(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    a, p = (m - new).exp(), (scores - new).exp()
+    return new, a * s + p.sum(0, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "max() cannot compare tensors")
 def ou_pythons_max(m, s, o, scores, v):
     new = max(m, scores.amax(-1, keepdim=True))
     return new, s * (m - new).exp(), o

@@ -107,14 +107,6 @@ def si_precedence(W_o, heads, d_k):
     return W_o
 
 
-@wrong("silenced", "stand side by side")
-def si_every_ninth(W_o, heads, d_k):
-    W_o = W_o.clone()
-    for h in heads:
-        W_o[:, h::9] = 0
-    return W_o
-
-
 @wrong("silenced", "the wrong way round")
 def si_others(W_o, heads, d_k):
     each = W_o.unflatten(1, (-1, d_k))

@@ -119,7 +119,7 @@ def ad_no_limit(weights, moved, answer, new_answer, allowed):
     return -far(weights, moved) + 100 * (far(answer, new_answer) - allowed)
 
 
-wrong("adversary", "Both halves are missing", lambda weights, moved, answer, new_answer, allowed: (
+wrong("adversary", "both halves are missing", lambda weights, moved, answer, new_answer, allowed: (
     -(moved - weights).abs().sum(-1) + 100 * F.relu((new_answer - answer).abs().sum(-1) - allowed)))
 
 
@@ -157,8 +157,6 @@ def mg_first_masks(weights, source, target):
     return weights * ~source[0] + taken * target[0] / target[0].sum()
 
 
-wrong("move_gaze", "Each row of the batch has its own source and target", lambda weights, source, target: (
-    weights * ~source + (weights * source).sum(-1, keepdim=True) * target / target[0].sum()))
 wrong("move_gaze", "Each row of the batch has its own source and target",
       lambda weights, source, target: weights * ~source + weights[source].sum() * target / target.sum(-1, keepdim=True))
 

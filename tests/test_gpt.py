@@ -10,7 +10,7 @@ from torch.testing import assert_close
 
 from course_utils import gpt
 from course_utils.attention import MultiHeadAttention, causal_mask
-from course_utils.data import pairs
+from course_utils.data import prompts
 from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, llama_config, smollm2
 from course_utils.gpt.model import GPTLayer
 from course_utils.gpt.prompting import question
@@ -97,6 +97,17 @@ def test_swiglu_is_its_formula():
     x = torch.randn(2, 3, 24)
     gate, up, down = (m.weight.T for m in (layer.W_gate, layer.W_up, layer.W_down))
     assert_close(layer(x), ((x @ gate) / (1 + (-x @ gate).exp()) * (x @ up)) @ down)
+
+
+def test_swiglu_has_its_own_activation():
+    with pytest.raises(ValueError, match="activation=GELU, but a SwiGLU's is SiLU; leave activation at its default"):
+        GPT(11, llama_config(**SMALL, activation=nn.GELU))
+
+
+def test_no_bias_is_none_in_a_feed_forward_network_of_2018_too():
+    biases = [name for name, _ in GPT(11, Config(**SMALL, bias=False)).named_parameters()
+              if name.endswith("bias") and "norm" not in name]
+    assert biases == []
 
 
 def test_today_adds_no_vector_and_no_position():
@@ -267,22 +278,22 @@ def test_a_head_that_does_not_exist_is_refused(change, head, says):
 
 # --- tasks for prompts ----------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("task", pairs.TASKS)
+@pytest.mark.parametrize("task", prompts.TASKS)
 def test_examples_and_what_is_asked_share_no_word(task):
-    assert len({word for word, _ in pairs.TASKS[task]}) == len({answer for _, answer in pairs.TASKS[task]}) == 24
-    examples, asked = pairs.drawn(task, 0)
+    assert len({word for word, _ in prompts.TASKS[task]}) == len({answer for _, answer in prompts.TASKS[task]}) == 24
+    examples, asked = prompts.drawn(task, 0)
     assert (len(examples), len(asked)) == (8, 16)
-    assert {*examples, *asked} == {*pairs.TASKS[task]}
-    assert pairs.drawn(task, 0) == (examples, asked)
-    assert examples not in (pairs.drawn(task, 1)[0], pairs.drawn(task, 0, seed=1)[0])
-    assert pairs.IN_WORDS[task]
+    assert {*examples, *asked} == {*prompts.TASKS[task]}
+    assert prompts.drawn(task, 0) == (examples, asked)
+    assert examples not in (prompts.drawn(task, 1)[0], prompts.drawn(task, 0, seed=1)[0])
+    assert prompts.IN_WORDS[task]
 
 
 @has_weights
 @pytest.mark.slow
 def test_an_answer_is_known_by_its_first_token():
     _, tokenizer = gpt.load()
-    for task in pairs.TASKS.values():
+    for task in prompts.TASKS.values():
         assert len({tokenizer.encode(f" {answer}").ids[0] for _, answer in task}) == 24
 
 
@@ -296,10 +307,10 @@ def test_a_question_gives_the_first_words_of_its_answer():
 @pytest.mark.slow
 def test_the_better_wording_of_a_question_counts():
     model, tokenizer = gpt.load()
-    asked = pairs.TASKS["capitals"][:3]
+    asked = prompts.TASKS["capitals"][:3]
     wrong = [(word, "nothing") for word, _ in asked]
-    assert gpt.zero_shot(model, tokenizer, asked, pairs.IN_WORDS["capitals"]) > 0.5
-    assert gpt.zero_shot(model, tokenizer, wrong, pairs.IN_WORDS["capitals"]) == 0
+    assert gpt.zero_shot(model, tokenizer, asked, prompts.IN_WORDS["capitals"]) > 0.5
+    assert gpt.zero_shot(model, tokenizer, wrong, prompts.IN_WORDS["capitals"]) == 0
 
 
 # --- the published weights ------------------------------------------------------------------------------------------
@@ -371,3 +382,12 @@ def test_the_next_token_of_each_text_is_that_of_the_text_alone():
     assert gpt.next_tokens(model, tokenizer, texts).tolist() == alone
     assert gpt.next_tokens(model, tokenizer, texts, before="55").tolist() == [
         gpt.next_tokens(model, tokenizer, ["55" + text]).item() for text in texts]
+
+
+def test_a_prompt_is_answered_without_dropout():
+    """And afterwards the model learns on, if it did."""
+    model = made(Config(**SMALL, dropout=0.5)).train()
+    tokenizer = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[int(letter) for letter in text]))
+    answers = [gpt.next_tokens(model, tokenizer, ["12345"] * 8, before="55") for _ in range(4)]
+    assert model.training
+    assert torch.equal(torch.stack(answers), gpt.next_tokens(model.eval(), tokenizer, ["5512345"]).expand(4, 8))

@@ -16,8 +16,9 @@ from course_utils.course import course_root, numbered
 from course_utils.exercises import WrongAnswer, check, solved
 from course_utils.exercises import _yours as yours
 from course_utils.publish import handouts, release
+from course_utils.publish.code import takes
 from course_utils.publish.notebooks import read, slide_type, tags
-from course_utils.publish.tasks import alone, names, needed, only_defines, tasks
+from course_utils.publish.tasks import alone, needed, only_defines, tasks
 
 NOTEBOOKS = {path.stem: (path, read(path)) for path in numbered(course_root())}
 LESSONS = [name for name, (path, _) in NOTEBOOKS.items() if path.parent.name == "notebooks"]
@@ -210,7 +211,7 @@ def test_in_class_the_first_cells_and_the_exercises_are_enough(name, capsys):
 
 def test_a_function_named_as_a_parameter_is_does_not_move():
     """In lesson 04 a solution takes norms as arguments, and the bugs of *Find the bug* stay where they are."""
-    assert names("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
+    assert takes("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
     cells = [cell.source for cell in made("04_transformer", handouts.blank).cells]
     number = next(number for number, source in enumerate(cells) if source.startswith("def bug_1"))
     assert cells[number - 1].startswith("### Three layers, one bug each")
@@ -262,6 +263,13 @@ def test_a_sheet_asks_for_decisions_too():
     body = made("06_efficient_attention", handouts.sheet)
     assert re.search(r"<strong>Decide:</strong>[^<]*</p>\s*<hr ", body)
     assert "A model follows an endless conversation" in body
+
+
+def test_no_exercise_on_a_sheet_answers_a_prediction():
+    predictions, exercises = made("06_efficient_attention", handouts.sheet).split('<div style="break-before: page">')
+    assert "Is the first sum lost?" in predictions
+    assert "e^{m - m'}" not in predictions
+    assert "e^{m - m'}" in exercises
 
 
 def test_what_solves_an_exercise_or_decides_a_case_is_not_in_class():

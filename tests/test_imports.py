@@ -31,13 +31,13 @@ ALLOWED = {
     "measuring": set(),
     "metrics": {"attention", "checks", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "pretraining": {"bert", "data.wordpiece", "transformer"},
+    "pretraining": {"bert", "data.wordpiece", "decoding", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "checks", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer", "checks"},
     "training": {"checks", "data.text", "kernel", "plotting"},
     "transformer": {"attention", "checks", "data.text"},
-    "vision": {"training", "transformer"},
+    "vision": {"decoding", "training", "transformer"},
     "widgets": set(),
 }
 OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from course_utils.efficient import dense, sdpa, strided
 from course_utils.language_models import CausalLM, TransformerXL
-from course_utils.transformer import Config
+from course_utils.transformer import Config, Transformer
 
 SMALL = Config(d_model=16, n_heads=4, n_layers=2, d_ff=32, max_len=64)
 
@@ -43,10 +43,25 @@ def test_a_layer_goes_around_what_it_has_not_normed(make, pre_norm):
     assert_close(layer(x, *nothing)[0], expected)
 
 
-def test_what_a_sublayer_adds_is_dropped():
-    layer = CausalLM(11, replace(SMALL, dropout=1.0)).train().layers[0]
-    x = torch.randn(2, 5, 16)
-    assert torch.equal(layer(x)[0], x)
+@pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0)])
+def test_dropout_which_they_do_not_have_is_refused(make):
+    with pytest.raises(ValueError, match=r"dropout=0\.5, but a (CausalLM|TransformerXL) has no dropout.*dropout=0\.0"):
+        make(11, replace(SMALL, dropout=0.5))
+
+
+@pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0), Transformer])
+def test_without_bias_no_layer_adds_a_vector(make):
+    names = [name for name, _ in make(11, config=replace(SMALL, bias=False)).named_parameters()]
+    assert [name for name in names if name.endswith("bias") and "norm" not in name] == []
+    assert any("feed_forward" in name for name in names)
+
+
+def test_a_segment_longer_than_max_len_is_refused():
+    model, ids = TransformerXL(11, SMALL, mem_len=64), torch.zeros(1, 65, dtype=torch.long)
+    with pytest.raises(ValueError, match="65 ids, but this TransformerXL has max_len=64"):
+        model(ids)
+    _, memories = model(ids[:, :64])
+    assert model(ids[:, 64:], memories)[0].shape == (1, 1, 11)                  # what is remembered does not count
 
 
 def test_memories_of_another_batch_or_model_are_refused():
@@ -134,7 +149,7 @@ def test_ids_without_a_batch_are_refused(make):
 
 def test_embeddings_enter_with_variance_one():
     torch.manual_seed(0)
-    assert CausalLM(2000, SMALL).enter(torch.arange(2000)[None]).std().item() == pytest.approx(1, abs=0.02)
+    assert CausalLM(2000, SMALL).enter(torch.arange(2000).view(-1, 50)).std().item() == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("eps", [1e-5, 1.0])
@@ -151,6 +166,7 @@ def test_with_post_norm_it_has_been_normed():
     assert torch.equal(model.logits(x), x @ model.embed.weight.T)
 
 
-def test_too_many_ids_are_told():
-    with pytest.raises(ValueError, match="65 ids, but there are positions for 64"):
-        CausalLM(11, SMALL, partial(strided, stride=8))(torch.zeros(1, 65, dtype=torch.long))
+@pytest.mark.parametrize("positions", [None, torch.nn.Embedding(100, 16)])
+def test_too_many_ids_are_told(positions):
+    with pytest.raises(ValueError, match="65 ids, but this CausalLM has max_len=64"):
+        CausalLM(11, SMALL, partial(strided, stride=8), positions)(torch.zeros(1, 65, dtype=torch.long))

@@ -136,6 +136,14 @@ def shown_lines_fit_the_cell(notebook, folder):
 
 
 @rule
+def hidden_lines_can_be_read(notebook, folder):
+    """Hidden code is opened, too, and compared line by line from one commit to the next."""
+    return [f"{len(line)} characters: {line.strip():.70}"
+            for cell in code_cells(notebook) if cell.metadata.get("jupyter", {}).get("source_hidden")
+            for line in cell.source.splitlines() if len(line) > 460]
+
+
+@rule
 def hidden_code_is_hidden_everywhere(notebook, folder):
     """``hide-input`` hides it on slides and pages, ``jupyter.source_hidden`` in JupyterLab."""
     return [first_line(cell) for cell in code_cells(notebook)
@@ -398,6 +406,7 @@ BREAKS = [
     (pictures_are_local_and_described, text('<img alt="x" src="https://example.org/a.svg">')),
     (code_cells_are_short, code("x = 1\n" * 26)),
     (shown_lines_fit_the_cell, code("x = 1  #" + 93 * "x")),
+    (hidden_lines_can_be_read, code("x = 1  #" + 453 * "x", jupyter={"source_hidden": True})),
     (hidden_code_is_hidden_everywhere, code("x = 1", tags=["hide-input"])),
     (every_cell_has_a_slide_type, new_markdown_cell("no type")),
     (every_section_has_notes, text("## Section", "slide")),

@@ -101,7 +101,8 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         assert "**" not in notes.inner_text()
         assert notes.get_by_text("Speaker notes").count() == 1
         popup.value.close()
-        shown = page.locator(".reveal section section.present .jp-CodeCell", has_text="SoftmaxLab(scores")
+        shown = page.locator(".reveal section section.present", has_text="Move it").locator(
+            ".jp-CodeCell:not(.reveal-skip)").first
         for _ in range(6):
             if shown.count():
                 break
@@ -144,7 +145,7 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         page.keyboard.press("Shift+Enter")
         page.wait_for_timeout(1000)
         assert page.url.endswith("#/slide-3-0")
-        page.evaluate("location.hash = '#/slide-3-3'")
+        page.evaluate("location.hash = '#/slide-3-2'")
         page.wait_for_timeout(1500)
         stub = page.locator("section.present section.present .jp-CodeCell:not(.reveal-skip)").first
         stub.locator(".cm-content").click()
@@ -158,7 +159,7 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         page.locator("body.course-runs").wait_for()
         card = page.locator("section.present section.present .jp-OutputArea", has_text="not written yet")
         card.wait_for(timeout=120_000)
-        assert "#/slide-3-3" in page.url
+        assert "#/slide-3-2" in page.url
 
 
 def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_page, tmp_path):
@@ -182,6 +183,7 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
             assert shape == ["contain", "50% 50%"]
             assert plot["y"] + plot["height"] <= 705, slide
             assert plot["width"] > 1000 or plot["height"] > 420, slide
+            assert page.locator(".reveal .slide-number").bounding_box()["y"] > 680
         grown = []
         for slide in page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .course-widget)").all():
             name = slide.get_attribute("id")
@@ -197,6 +199,25 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
                 grown.append(zoom)
         assert max(grown) > 1.2
         assert not page.get_by_text("Click to add a cell").first.is_visible()
+        solution = page.locator(".reveal section section:has(.jp-CodeCell:has-text('# Solution'))").first
+        name = solution.get_attribute("id")
+        page.evaluate("slide => { location.hash = `#/${slide}` }", name)
+        page.locator(f"#{name}.present").wait_for()
+        page.wait_for_timeout(700)
+        page.keyboard.press("Shift+Enter")
+        page.locator(f"#{name} .jp-OutputArea-output:has-text('✓')").last.wait_for(timeout=120_000)
+        page.wait_for_timeout(700)
+        assert page.url.endswith(f"#/{name}")                                  # the slide that runs stays
+        number = page.locator(".reveal .slide-number")
+        page.evaluate("location.hash = '#/slide-0-0'")
+        page.locator("#slide-0-0.present").wait_for()
+        page.wait_for_timeout(700)
+        assert number.evaluate("e => getComputedStyle(e).opacity") == "1"
+        page.evaluate("""document.querySelector('.reveal section.present > section.present')
+                         .insertAdjacentHTML('beforeend', '<p style="height: 700px">a long result</p>')""")
+        page.locator("body.course-full").wait_for(timeout=5000)
+        page.wait_for_timeout(700)
+        assert number.evaluate("e => getComputedStyle(e).opacity") == "0"      # no number stands on a result
         size = page.locator(".reveal .jp-MarkdownOutput table").first.evaluate("e => getComputedStyle(e).fontSize")
         assert int(size.removesuffix("px")) >= 22
 

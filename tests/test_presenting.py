@@ -15,6 +15,7 @@ from course_utils.publish.notebooks import read, show_clock, slide_type, tags
 from course_utils.publish.presenting import CatchUp, load_ipython_extension, prepare
 
 LESSON = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
+LESSONS = [path for path in numbered(course_root()) if not is_further(path)]
 
 
 @pytest.fixture
@@ -116,7 +117,9 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     copy = prepare(notebook, LESSON, tmp_path)
     shown = read(copy)
     assert notebook == read(LESSON)
-    assert [cell.id for cell in shown.cells] == [cell.id for cell in notebook.cells]
+    ids = [cell.id for cell in notebook.cells]
+    assert [cell.id for cell in shown.cells if cell.id in ids] == ids
+    assert all(slide_type(cell) == "notes" for cell in shown.cells if cell.id not in ids)
     notes = [cell for cell in shown.cells if slide_type(cell) == "notes"]
     assert notes
     assert not any(note.source for note in notes)      # RISE would show it above the text
@@ -133,6 +136,18 @@ def test_the_copy_is_for_showing_and_the_lesson_stays(tmp_path):
     assert settings["@jupyterlab/docmanager-extension:plugin"] == {"autosave": False}
 
 
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_the_speaker_has_notes_on_every_slide(tmp_path, path):
+    shown, slides = read(prepare(read(path), path, tmp_path)), []
+    for cell in shown.cells:
+        if slide_type(cell) in ("slide", "subslide"):
+            slides.append(0)
+        if slides:
+            slides[-1] += slide_type(cell) == "notes"
+    assert min(slides) > 0
+    assert len({cell.id for cell in shown.cells}) == len(shown.cells)
+
+
 def test_a_result_waits_behind_a_click_until_its_cell_runs_and_a_picture_does_not(tmp_path):
     lesson = {cell.id: cell for cell in read(LESSON).cells}
     shown = [cell for cell in read(prepare(read(LESSON), LESSON, tmp_path)).cells if cell.cell_type == "code"]
@@ -147,8 +162,7 @@ def test_a_result_waits_behind_a_click_until_its_cell_runs_and_a_picture_does_no
     assert any(cell.outputs == lesson[cell.id].outputs for cell in shown if "# plot" in cell.source)
 
 
-@pytest.mark.parametrize("path", [path for path in numbered(course_root()) if not is_further(path)][1:],
-                         ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS[1:], ids=lambda path: path.stem)
 def test_every_note_says_when_it_begins_and_the_sections_begin_as_the_first_note_says(path):
     notebook = read(path)
     show_clock(notebook)

@@ -1,5 +1,6 @@
 """The little BERT, its classifier and their batches."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -95,6 +96,19 @@ def test_a_classifier_learns_on_a_copy(pieces):
     fit(classifier, batches_of(pieces, SENTENCES, 4, 0, labels), 60, lr=3e-3, loss=class_loss, live=False)
     assert predicted(classifier, pieces, SENTENCES).tolist() == labels
     assert all(torch.equal(kept[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_what_is_measured_has_no_dropout(pieces):
+    """And afterwards the model learns on, if it did."""
+    model = new_bert(len(pieces), seed=0, config=replace(LITTLE, dropout=0.5))
+    classifier = classifier_on(model, seed=0)
+    with torch.no_grad():
+        classifier.head.weight.mul_(100)
+    learning = held_out(model.train(), pieces, SENTENCES), predicted(classifier.train(), pieces, SENTENCES * 8)
+    assert model.training
+    assert classifier.training
+    assert learning[0] == held_out(model.eval(), pieces, SENTENCES)
+    assert torch.equal(learning[1], predicted(classifier.eval(), pieces, SENTENCES * 8))
 
 
 def test_the_same_seed_gives_the_same_first_weights(pieces):

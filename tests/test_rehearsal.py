@@ -1,5 +1,6 @@
 """What was rehearsed is loaded where training would give the same, and nowhere else."""
 
+import json
 import linecache
 import os
 import re
@@ -12,6 +13,7 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
+from safetensors.torch import save_file
 from torch import nn
 from torch.utils.data import DataLoader
 
@@ -309,6 +311,27 @@ CELLS = ("import torch\nfrom torch import nn\nfrom course_utils import setup\nfr
          'history = fit(model, [torch.ones(2, 3)], 4, loss=loss, label="it")', "print(model.weight.sum().item())")
 
 
+def test_what_another_package_kept_is_not_promised(tmp_path, monkeypatch):
+    (tmp_path / "01_line.ipynb").touch()
+    kept = rehearsal.folder() / "01_line" / "a.safetensors"
+    kept.parent.mkdir(parents=True)
+    save_file({"x": torch.zeros(1)}, kept, {"about": json.dumps({"around": rehearsal._around()})})
+    assert "will be loaded: 1." in cli._rehearsed(tmp_path / "01_line.ipynb")
+    monkeypatch.setattr(rehearsal, "_around", lambda: "another package")
+    assert "by other code than is here now" in cli._rehearsed(tmp_path / "01_line.ipynb")
+
+
+def test_a_rehearsal_that_fails_leaves_what_was_kept(tmp_path, capsys):
+    path = tmp_path / "notebooks" / "01_line.ipynb"
+    path.parent.mkdir()
+    write(new_notebook(cells=[new_code_cell(cell) for cell in CELLS], metadata=METADATA), path)
+    assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
+    kept = [*tmp_path.rglob("*.safetensors")]
+    write(new_notebook(cells=[new_code_cell("1 / 0")], metadata=METADATA), path)
+    assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_FAILED
+    assert [*tmp_path.rglob("*.safetensors")] == kept != []
+
+
 def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
     folder = tmp_path / "notebooks"
     folder.mkdir()
@@ -329,7 +352,7 @@ def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
                        metadata=METADATA), path)
     later = time.time() + 1
     os.utime(path, (later, later))
-    assert "code is newer, so trainings may run in class. Type: course rehearse 01_line" in cli._rehearsed(path)
+    assert "by other code than is here now, so trainings may run in class. Type: course rehearse 01_line" in cli._rehearsed(path)
     loaded = outputs(execute(path))                    # as a kernel of JupyterLab begins: without the variable's value
     assert "it: loaded as rehearsed on" in loaded
     assert live.splitlines()[-1] in loaded.splitlines()

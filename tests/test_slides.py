@@ -74,7 +74,7 @@ def test_the_overflow_check_sees_a_slide_that_does_not_fit(browser_page, tmp_pat
     notebook = lesson(tmp_path)
     notebook.cells.append(cell)
     open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
-    problems = walk(browser_page)
+    problems = [problem for problem in walk(browser_page) if "slide's number" not in problem]  # it may reach that, too
     assert problems
     assert all(expected in problem for problem in problems)
 

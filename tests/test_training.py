@@ -1,5 +1,6 @@
 """One training loop: what it learns, what it records and how it stops."""
 
+import inspect
 import math
 from functools import partial
 
@@ -47,6 +48,16 @@ def line_loss(model, points):
 def moved(model, seed=0):
     """How far each weight of a line is from where it started."""
     return (model.weight - make_line(seed).weight).detach().abs()
+
+
+def test_defaults_of_fit_are_what_the_notebooks_trained_with():
+    """Another learning rate, or gradients cut shorter, would still learn in the tests below, and other numbers."""
+    defaults = {name: one.default for name, one in inspect.signature(fit).parameters.items()
+                if one.default is not one.empty}
+    assert defaults == {"lr": 2e-3, "loss": sequence_loss, "schedule": trapezoid, "clip": 1.0, "label": "training",
+                        "live": True, "unit": "token"}
+    assert [one.default for one in inspect.signature(trapezoid).parameters.values()][2:] == [50, 0.5]
+    assert inspect.signature(inverse_sqrt).parameters["warmup"].default == 50
 
 
 # --- learning ------------------------------------------------------------------------------------------------------

@@ -79,6 +79,15 @@ def test_the_cnn_sees_a_grid_of_regions(pool):
     assert vision.small_cnn()(pool.images[:2]).shape == (2, 10)
 
 
+def test_features_are_those_of_evaluation(pool):
+    """Batch normalization takes the running means, and they stay; afterwards the CNN learns on, if it did."""
+    cnn, drawn = vision.DigitCNN(), vision.scenes(3, pool, seed=0)
+    seen = vision.features(cnn.train(), drawn)
+    assert cnn.training
+    assert int(cnn.features[1].num_batches_tracked) == 0
+    assert torch.equal(seen, vision.features(cnn.eval(), drawn))
+
+
 def test_digits_are_learned(pool):
     torch.manual_seed(0)
     cnn = vision.learn_digits(pool, seed=0, steps=60)

@@ -2,10 +2,11 @@
 
 import ast
 import re
-import symtable
 import tokenize
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from ..publish.code import binds, takes
 
 
 class Statement(NamedTuple):
@@ -43,15 +44,14 @@ def statements(source: str) -> list[Statement]:
     for node in ast.parse(text).body:
         parts, defines = list(ast.walk(node)), isinstance(node, ast.FunctionDef | ast.ClassDef)
         stored = [part for part in parts if isinstance(getattr(part, "ctx", None), ast.Store)]
-        binds = {node.name} if defines else {part.id for part in stored if isinstance(part, ast.Name)}
         changes = {_root(part) for part in stored if not isinstance(part, ast.Name)}
         if isinstance(node, ast.Expr):
             changes.add(_root(node.value))
         segment = ast.get_source_segment(text, node)
-        written, used = "".join(segment.split()), _used(segment)
+        written, used = "".join(segment.split()), takes(segment)
         if "=check(" in written:
-            used |= binds                                  # an exercise: check("part") takes the part written before it
-        found.append(Statement(written, frozenset(binds - _loop_variables(node)), frozenset(changes - {None}), used,
+            used |= binds(node)                            # an exercise: check("part") takes the part written before it
+        found.append(Statement(written, binds(node), frozenset(changes - {None}), used,
                                defines, not draws and _acts(node)))
     return found
 
@@ -68,7 +68,7 @@ def behind(measured: ast.expr, before: Sequence[Statement]) -> list[Statement]:
             defined.setdefault(name, []).append(each)
     changed = [each.changes | _may_change(each, defined) for each in before]
     kept: set[int] = set()
-    todo = [(name, len(before)) for name in _used(ast.unparse(measured))]
+    todo = [(name, len(before)) for name in takes(ast.unparse(measured))]
     for name, end in todo:                                 # grows; a name before each of those who use it
         start = max((i for i in range(end) if name in before[i].binds), default=end)
         by = [before[i].changes if before[start].defines else changed[i] for i in range(start, end)]
@@ -95,21 +95,6 @@ def _acts(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return any(isinstance(part, ast.Call) for part in ast.walk(node)) and _root(node.value) not in SHOWS
     return hasattr(node, "body") and not all(isinstance(part, ast.Expr) and not _acts(part) for part in node.body)
-
-
-def _used(source: str) -> frozenset[str]:
-    """Names that a piece of code takes from outside."""
-    def free(table: symtable.SymbolTable) -> set[str]:
-        inner = table.get_type() != "module"
-        return {symbol.get_name() for symbol in table.get_symbols()
-                if symbol.is_referenced() and (symbol.is_global() or not inner)}.union(*map(free, table.get_children()))
-
-    return frozenset(free(symtable.symtable(source, "", "exec"))) - _loop_variables(ast.parse(source))
-
-
-def _loop_variables(tree: ast.AST) -> set[str]:
-    return {name.id for part in ast.walk(tree) if isinstance(part, ast.For | ast.comprehension)
-            for name in ast.walk(part.target) if isinstance(name, ast.Name)}
 
 
 def _root(node: ast.AST) -> str | None:

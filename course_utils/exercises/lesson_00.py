@@ -2,7 +2,7 @@
 
 import torch
 
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import randn, sizes
 
 
@@ -17,10 +17,6 @@ def _scores(shift=0.0, above=0.0):
 
 
 EXP = "torch.exp(scores - scores.max())"
-ONE_SIDE = ("The largest score is taken away on one side of the fraction line only. Take it away in both places, or "
-            "the weights do not sum to 1.")
-OTHER_SUM = ("exp(score) is not divided by the sum of all exp(score), but by something else (by nothing, their "
-             "largest, the sum of the scores, the root of their squares?). Divide by their sum: the weights sum to 1.")
 
 SOFTMAX = Exercise(softmax, {"weights": "n"}, {
     "on ordinary inputs": _scores(),
@@ -31,13 +27,13 @@ SOFTMAX = Exercise(softmax, {"weights": "n"}, {
     ("exp() of a large number is infinite, and of a small one 0; the quotient is then NaN. Take the largest score from "
      "all scores first: every exp() becomes smaller by the same factor, so the weights stay the same.",
      " - scores.max()", ""),
-    *(("What is taken from all scores is not the largest (but their mean, or the smallest?); exp() of the largest can "
-       "then still be infinite. Take the largest.", "max()", other) for other in ("mean()", "min()")),
-    (ONE_SIDE, "e.sum()", "torch.exp(scores).sum()"),
-    (ONE_SIDE, "return e /", "return torch.exp(scores) /"),
-    (OTHER_SUM, EXP, "torch.exp(scores)", " / e.sum()", ""),
-    (OTHER_SUM, EXP, "torch.exp(scores)", "e.sum()", "scores.sum()"),
-    *((OTHER_SUM, "sum", other) for other in ("max", "norm")),
+    ("What is taken from all scores is not the largest (but their mean, or the smallest?); exp() of the largest can "
+     "then still be infinite. Take the largest.", "max()", "mean()"),
+    ("The largest score is taken away on one side of the fraction line only. Take it away in both places, or the "
+     "weights do not sum to 1.", "e.sum()", "torch.exp(scores).sum()"),
+    *each("exp(score) is not divided by the sum of all exp(score), but by something else (by nothing, their largest, "
+          "the sum of the scores, the root of their squares?). Divide by their sum: the weights sum to 1.",
+          (EXP, "torch.exp(scores)", " / e.sum()", ""), ("sum", "norm")),
     ("The sum is there, but exp() is missing: a negative score would get a negative weight.", EXP, "scores"),
     ("The sign is wrong: the largest score gets the smallest weight.", EXP, "torch.exp(-scores)"),
     ("These are the logarithms of the weights.", "e / e.sum()", "scores - scores.logsumexp(0)"),

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from ..data.text import BOS, EOS, PAD
 from ..metrics import bleu
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import maker, number, randn, sizes, targets
 
 
@@ -36,19 +36,14 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
 }, (
     ("The padding stands in front. The words come first, the padding after them: the encoder reads from the left, "
      "and `lengths` says where it may stop.", "[row, :len(sentence)]", "[row, -len(sentence):]"),
-    ("The sentences are cut to the shortest. Pad to the longest: no word may be lost.",
-     "max()", "min()", "torch.tensor(sentence)", "torch.tensor(sentence[:ids.size(1)])"),
-    *(("The padding is not PAD = 0: 1 is BOS, 2 is EOS, and an embedding table has no row -1. Fill with PAD.",
-       ", PAD)", f", {fill})") for fill in (1, 2, -1)),
-    *(("The lengths are not the numbers of words. Count them before you pad: len(sentence).",
-       "ids, lengths", f"ids, {lengths}")
-      for lengths in ("torch.tensor([len(row) for row in ids])", "ids.size(1) - lengths", "lengths - 1")),
-    *(("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order.",
-       "lengths = torch", f"sentences = sorted(sentences, key=len, reverse={down})\n    lengths = torch")
-      for down in (True, False)),
-    *(("An EOS was added. The sentences come with all their symbols: only padding is missing.",
-       "lengths = torch", "sentences = [[*sentence, 2] for sentence in sentences]\n    lengths = torch",
-       "ids, lengths", f"ids, lengths - {less}") for less in (0, 1)),
+    *each("The padding is not PAD = 0: 1 is BOS, 2 is EOS, and an embedding table has no row -1. Fill with PAD.",
+          (", PAD)", ", 1)"), (", PAD)", ", -1)")),
+    *each("The lengths are not the numbers of words. Count them before you pad: len(sentence).",
+          ("ids, lengths", "ids, torch.tensor([len(row) for row in ids])"), ("ids, lengths", "ids, lengths - 1")),
+    ("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order.",
+     "lengths = torch", "sentences = sorted(sentences, key=len, reverse=True)\n    lengths = torch"),
+    ("An EOS was added. The sentences come with all their symbols: only padding is missing.",
+     "lengths = torch", "sentences = [[*sentence, 2] for sentence in sentences]\n    lengths = torch"),
     ("A tensor is a rectangle, and these lists have different lengths. Pad the short ones first.",
      "torch.full((len(sentences), int(lengths.max())), PAD)", "torch.tensor(sentences)"),
 ), timed=lambda rng: (torch.randint(EOS + 1, 40, (64, 40), generator=rng).tolist(),))
@@ -89,8 +84,7 @@ def _words_of(rng, *words, step=1):
 
 
 NEIGHBOURS, COUNT = "pairwise(symbols)", "counts[pair] += n"
-FIRST_MET = "min(counts, key=lambda pair: (-counts[pair], pair))", "max(counts, key=counts.get)"
-LEFT_OUT = "Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice."
+BEST = "min(counts, key=lambda pair: (-counts[pair], pair))"
 
 MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "on ordinary inputs": _words_inputs,
@@ -101,28 +95,20 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "when a word is written with a capital, too": _words_of("A b", "a b", "c d"),
     "when a word is a single symbol": _words_of("c b c", "b c", "a", step=20),
 }, (
-    *((*fault, *how) for how in ((), FIRST_MET) for fault in (
-        ("The counts are ignored: every word counts once. Add the word's count for each of its pairs.",
-         COUNT, "counts[pair] += 1"),
-        ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
-         NEIGHBOURS, "dict.fromkeys(pairwise(symbols))"),
-        ("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
-         NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
-        (LEFT_OUT, NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"),
-        (LEFT_OUT, NEIGHBOURS, "pairwise(symbols[:-1])"),
-        (LEFT_OUT, NEIGHBOURS, "pairwise(symbols[:2])"),
-        (LEFT_OUT, "        for pair", "        last = None\n        for pair",
-         COUNT, "last = pair if pair != last else None\n            counts[pair] += n * (pair == last)"),
-        ("This is the most frequent symbol. Count pairs of neighbours.", NEIGHBOURS, "symbols"))),
+    *each("The counts are ignored: every word counts once. Add the word's count for each of its pairs.",
+          (COUNT, "counts[pair] += 1"), (COUNT, "counts[pair] += 1", BEST, "max(counts, key=counts.get)")),
+    ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
+     "when a pair stands twice in a word"),
+    ("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
+     NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
+    *each("Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice.",
+          (NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"), (NEIGHBOURS, "pairwise(symbols[:-1])"),
+          ("when a letter stands three times in a row",)),
     ("The order in a pair is lost: (a, b) and (b, a) are different pairs.",
      NEIGHBOURS, "map(tuple, map(sorted, pairwise(symbols)))"),
-    *(("This is the rarest pair. BPE merges the most frequent one.", FIRST_MET[0], rarest)
-      for rarest in ("min(counts, key=counts.get)", "min(counts, key=lambda pair: (counts[pair], pair))")),
-    *(("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
-       "min(counts, key=lambda pair: (-counts[pair], pair)).", FIRST_MET[0], best)
-      for best in (FIRST_MET[1], "max((n, pair) for pair, n in counts.items())[1]",
-                   "min(counts, key=lambda pair: (-counts[pair], pair[0]))",
-                   "min(counts, key=lambda pair: (-counts[pair], pair[::-1]))")),
+    ("This is the rarest pair. BPE merges the most frequent one.", BEST, "min(counts, key=counts.get)"),
+    ("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
+     "min(counts, key=lambda pair: (-counts[pair], pair)).", "when pairs are equally frequent"),
 ), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
 
 
@@ -144,19 +130,17 @@ GATE_BIAS = Exercise(gate_bias, {"bias": ""}, {
     "with a single step": lambda rng: _gate_inputs(rng, 1),
     "when almost everything is kept over 1,000 steps": lambda rng: (0.99, 1000),
 }, (
-    *(("The losses are added up. They multiply: after n steps gate ** n is left, so the gate is the n-th root.",
-       GATE, gate)
-      for gate in ("1 - (1 - fraction) / steps", "fraction / steps")),
+    ("The losses are added up. They multiply: after n steps gate ** n is left, so the gate is the n-th root.",
+     GATE, "1 - (1 - fraction) / steps"),
     ("This is the power, not the root: the gate to the power of `steps` is to give `fraction`.",
      GATE, "fraction ** steps"),
     ("`fraction` is to be left after all steps, not after one: take the root.", GATE, "fraction"),
     ("This is the gate, not its bias. The gate is sigmoid(bias): undo the sigmoid.", UNDONE, "gate"),
     ("The sigmoid was applied once more. Undo it: log(gate / (1 - gate)).", UNDONE, "1 / (1 + math.exp(-gate))"),
     ("The sign is wrong: a gate above one half needs a positive bias.", UNDONE, "math.log((1 - gate) / gate)"),
-    *(("The logarithm undoes an exponential. What undoes the sigmoid is log(gate / (1 - gate)).", UNDONE, undone)
-      for undone in ("math.log(gate)", "-math.log(gate)")),
-    *(("The exponential is natural, and so is its logarithm: math.log.", UNDONE, f"math.log{base}(gate / (1 - gate))")
-      for base in ("10", "2")),
+    *each("The logarithm undoes an exponential. What undoes the sigmoid is log(gate / (1 - gate)).",
+          (UNDONE, "math.log(gate)"), (UNDONE, "-math.log(gate)")),
+    ("The exponential is natural, and so is its logarithm: math.log.", "math.log(", "math.log10("),
 ))
 
 
@@ -185,27 +169,22 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
     "with one sentence (B = 1)": lambda rng: _gru_inputs(rng, 1),
     "when the sums are far from zero (around 100 and -100)": lambda rng: _gru_inputs(rng, far=100),
 }, (
-    *(("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
-       "x_r, x_z, x_n", ", ".join(f"x_{gate}" for gate in order),
-       "h_r, h_z, h_n", ", ".join(f"h_{gate}" for gate in order)) for order in ("zrn", "rnz", "nzr", "nrz", "znr")),
+    ("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
+     "x_r, x_z, x_n", "x_z, x_r, x_n", "h_r, h_z, h_n", "h_z, h_r, h_n"),
     ("The update gate is the wrong way round: here z keeps the old state, h' = (1 - z) * n + z * h. (Cho et al. 2014 "
      "say so, too; Chung et al. 2014 swap the two.)", NEXT, "(1 - z) * h + z * n"),
-    *(("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
-       "afterwards, so that one product serves all three thirds: r * (W_hn h + b_hn).",
-       NEW, f"x_n + (r * h) @ W_h[-h.size(1):].T{bias}") for bias in (" + b_h[-h.size(1):]", "")),
-    *(("The reset gate multiplies the old state's part, all of it, and no more: x_n + r * (W_hn h + b_hn).",
-       NEW, new) for new in ("x_n + h_n", "x_n", "r * (x_n + h_n)", "r * x_n + h_n",
-                             "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]")),
-    *(("The new state lies between -1 and 1: tanh.", f"torch.tanh({NEW})", new)
-      for new in (f"torch.sigmoid({NEW})", NEW)),
-    *(("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, GATES.replace(".sigmoid()", gate))
-      for gate in (".tanh()", ".softmax(-1)", "")),
-    *(("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
-       "torch.sigmoid.", *edit) for edit in (
-        (GATES, "r, z = (1 / (1 + (-total).exp()) for total in (x_r + h_r, x_z + h_z))"),
-        (f"torch.tanh({NEW})", f"(({NEW}).exp() - (-({NEW})).exp()) / (({NEW}).exp() + (-({NEW})).exp())"))),
-    *(("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.", NEXT, mixed)
-      for mixed in ("n", "z", "n + z * h", "h + (1 - z) * n", "z * n + z * h", f"torch.tanh({NEXT})")),
+    *each("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
+          "afterwards, so that one product serves all three thirds: r * (W_hn h + b_hn).",
+          *((NEW, f"x_n + (r * h) @ W_h[-h.size(1):].T{bias}") for bias in (" + b_h[-h.size(1):]", ""))),
+    *each("The reset gate multiplies the old state's part, all of it, and no more: x_n + r * (W_hn h + b_hn).",
+          (NEW, "x_n + h_n"), (NEW, "r * (x_n + h_n)"),
+          (NEW, "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]")),
+    ("The new state lies between -1 and 1: tanh.", f"torch.tanh({NEW})", NEW),
+    ("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, "r, z = x_r + h_r, x_z + h_z"),
+    ("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
+     "torch.sigmoid.", "when the sums are far from zero (around 100 and -100)"),
+    ("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.",
+     NEXT, "n + z * h"),
 ), timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
                      randn(rng, 384), randn(rng, 384)))
 
@@ -216,34 +195,28 @@ def shift(target):
 
 
 INPUTS, LABELS = "target[:, :-1]", "target[:, 1:]"
-CUT = "One of the two is not cut. The inputs lose the last column, the labels the first: T columns each."
-SAME = "Both are the same: the decoder would be asked to copy what it reads."
+BOTH = f"{INPUTS}, {LABELS}"
 
 SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
     "on ordinary inputs": targets,
     "with one sentence (B = 1)": lambda rng: targets(rng, 1),
 }, (
-    *((SAME + why, f"{INPUTS}, {LABELS}", f"{both}, {both}") for both, why in (
-        (INPUTS, " The labels are one word ahead: target[:, 1:]."),
-        (LABELS, " The inputs are one word behind, and begin with BOS: target[:, :-1]."),
-        ("target", " Cut the last column off the inputs, and the first off the labels."))),
-    *((why, f"{INPUTS}, {LABELS}", both) for why, both in (
-        *(("The labels are two words ahead. After BOS comes the first word: target[:, 1:].", two)
-          for two in ("target[:, :-2], target[:, 2:]", f"{INPUTS}, F.pad(target[:, 2:], (0, 1))")),
-        *(("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.", both)
-          for both in ("target[:, 1:-1], target[:, 1:-1]", "target[:, 1:-1], target[:, 2:]")),
-        *(("The labels lost their last column. The decoder has to learn when to say EOS.", f"{inputs}, target[:, 1:-1]")
-          for inputs in (INPUTS, "target[:, :-2]")),
-        ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", "target[:-1], target[1:]"))),
+    *each("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
+          "target[:, :-1], and the labels are one word ahead, target[:, 1:].",
+          (LABELS, INPUTS), (INPUTS, LABELS)),
+    ("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
+     BOTH, "target[:, :-2], target[:, 2:]"),
+    ("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
+     BOTH, "target[:, 1:-1], target[:, 2:]"),
+    ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", BOTH, "target[:-1], target[1:]"),
     ("EOS is taken out of the inputs by its value. No need: where EOS is read, the label is PAD, which the loss skips. "
      "Leave out the last column, whatever it holds.", INPUTS, "target.masked_fill(target == EOS, PAD)[:, :-1]"),
     ("EOS is taken out of the labels. The decoder has to learn when to stop.",
      LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"),
     ("The inputs begin with a second BOS. The target has one already: target[:, :-1].",
      INPUTS, f"F.pad(target[:, :-2], (1, 0), value={BOS})"),
-    *((CUT, f"{INPUTS}, {LABELS}", both) for both in (
-        f"target, {LABELS}", f"{INPUTS}, target", "target, F.pad(target[:, 1:], (0, 1))",
-        "target, target.roll(-1, 1)")),
+    *each("One of the two is not cut. The inputs lose the last column, the labels the first: T columns each.",
+          (INPUTS, "target"), (LABELS, "target"), (BOTH, "target, F.pad(target[:, 1:], (0, 1))")),
 ))
 
 
@@ -267,13 +240,9 @@ def _beam_leader(rng):
     return (log_probs / 3).log_softmax(-1), torch.cat([scores[:-1] - 20, scores[-1:]]), beam
 
 
-PER_HYPOTHESIS = ("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
-                  "flatten them, then topk. A good hypothesis may have several children, a bad one none.")
 SUM, BEST = "scores.unsqueeze(1) + log_probs", "best, flat = total.flatten().topk(beam)"
 ROWS, OWN = "best, words = total.topk(beam, dim=1)", "torch.arange(len(scores))"
-EACH = f"best.flatten(), {OWN}.repeat_interleave(best.size(1)), words.flatten()"
-PARENTS, WORDS = "flat // log_probs.size(1)", "flat % log_probs.size(1)"
-RETURNED = f"best, {PARENTS}, {WORDS}"
+RETURNED = "best, flat // log_probs.size(1), flat % log_probs.size(1)"
 
 BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "beam"}, {
     "on ordinary inputs": _beam_inputs,
@@ -282,28 +251,25 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     "when the beam is wider than the vocabulary": lambda rng: _beam_inputs(rng, 4, 14),
     "when the scores are low (around -2000)": lambda rng: _beam_inputs(rng, low=2000),
 }, (
-    *(("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
-       SUM, total) for total in ("scores.unsqueeze(1) * log_probs", "log_probs - scores.unsqueeze(1)", f"({SUM}) / 2",
-                                 f"({SUM}).flatten().log_softmax(0).view_as(log_probs)")),
-    *(("Probabilities and logarithms are mixed. log_probs and scores are logarithms, and so is the result (no exp, no "
-       "log): a long sentence's probability underflows to 0.", SUM, total) for total in (
-        f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()", "(scores.exp()[:, None] * log_probs.exp()).log()")),
+    ("Log-probabilities add up, for the logarithm of a product is a sum: scores.unsqueeze(1) + log_probs.",
+     SUM, "scores.unsqueeze(1) * log_probs"),
+    *each("Probabilities and logarithms are mixed. log_probs and scores are logarithms, and so is the result (no exp, "
+          "no log): a long sentence's probability underflows to 0.",
+          *((SUM, total) for total in (f"{SUM}.exp()", f"{SUM}.log()", f"({SUM}).exp()",
+                                       "(scores.exp()[:, None] * log_probs.exp()).log()"))),
     ("The worst continuations are taken. The best log-probability is the largest, the one nearest to 0.",
      "topk(beam)", "topk(beam, largest=False)"),
     ("The best stands last. Sort from the best down.", BEST, f"best, flat = (x.flip(0) for x in {BEST[13:]})"),
     ("No hypothesis has that many continuations: one row has V. Flatten first, or take min(beam, V) of each row.",
-     BEST, f"{ROWS}; best, flat = best.flatten().topk(beam)", RETURNED, "best, flat // beam, words.flatten()[flat]"),
-    *((PER_HYPOTHESIS, BEST, rows, RETURNED, returned) for rows, returned in (
-        ("best, words = total.max(1)", f"best, {OWN}, words"),
-        ("best, words = total.max(1); best, flat = best.sort(descending=True)", "best, flat, words[flat]"),
-        (ROWS, EACH),
-        (ROWS, f"*(part[:beam] for part in ({EACH})),"),
-        (ROWS, f"best, {OWN}, words"))),
-    *(("A flat index counts through rows of V words: parents = index // V, words = index % V.",
-       RETURNED, f"best, {parts}") for parts in (
-        f"{WORDS}, {PARENTS}", f"{PARENTS}, flat", f"flat, {WORDS}", "flat // len(scores), flat % len(scores)")),
-    *(("The scores are only the old ones, or lack them. Return the sums.", RETURNED, RETURNED.replace("best", score))
-      for score in ("log_probs.flatten()[flat]", f"scores[{PARENTS}]")),
+     "when the beam is wider than the vocabulary"),
+    *each("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
+          "flatten them, then topk. A good hypothesis may have several children, a bad one none.",
+          (BEST, "best, words = total.max(1)", RETURNED, f"best, {OWN}, words"), (BEST, ROWS, RETURNED,
+           f"best.flatten(), {OWN}.repeat_interleave(best.size(1)), words.flatten()")),
+    ("A flat index counts through rows of V words: parents = index // V, words = index % V.",
+     RETURNED, "best, flat // len(scores), flat % len(scores)"),
+    ("The scores are only the old ones, or lack them. Return the sums.",
+     "return best", "return log_probs.flatten()[flat]"),
 ))
 
 
@@ -351,21 +317,18 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
      "into another bucket. Take the source's.", "enumerate(sources)", "enumerate(hypotheses)"),
     ("This is the mean of the sentences' BLEU. Corpus BLEU adds up the counts of all sentences first: give bleu the "
      "bucket's in one call.", BLEU, "sum(bleu([hypotheses[i]], [references[i]]) for i in chosen) / len(chosen)"),
-    *(("An end is left out. Both belong to the bucket: low <= length <= high.", BETWEEN, inside)
-      for inside in ("low <= len(source) < high", "low < len(source) <= high", "low < len(source) < high")),
-    *(("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
-       BETWEEN, inside) for inside in ("len(source) <= high", "low <= len(source)", "True")),
+    ("An end is left out. Both belong to the bucket: low <= length <= high.", BETWEEN, "low <= len(source) < high"),
+    ("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
+     BETWEEN, "len(source) <= high"),
     ("The arguments of bleu have changed places. The hypotheses come first: the penalty for brevity is theirs.",
      "bleu([hypotheses[i]", "bleu([references[i]", "chosen], [references[i]", "chosen], [hypotheses[i]"),
-    *(("The words are changed (lower-cased, or split again). Give them to bleu as they are.", "[hypotheses[i] ",
-       f"[[{part} hypotheses[i]{end}] ", "[references[i] ", f"[[{part} references[i]{end}] ") for part, end in (
-        ("word.lower() for word in", ""), ("part for word in", " for part in word.replace('-', ' - ').split()"))),
-    *(("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.", BLEU, score) for score in (
-        f"{BLEU} / 100", f"{BLEU} / len(chosen)", f"round({BLEU}, 1)", "len(chosen)",
-        "sum(hypotheses[i] == references[i] for i in chosen) / len(chosen)")),
+    ("The words are changed (lower-cased, or split again). Give them to bleu as they are.",
+     "[hypotheses[i] ", "[[word.lower() for word in hypotheses[i]] ",
+     "[references[i] ", "[[word.lower() for word in references[i]] "),
+    *each("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.",
+          (BLEU, f"{BLEU} / 100"), (BLEU, f"{BLEU} / len(chosen)")),
     ("The hypotheses are compared with the sources. Take the references.", "[references[i]", "[sources[i]"),
-    *(("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "if chosen:", always)
-      for always in ("if True:", "scores[low, high] = 0.0\n        if chosen:")),
+    ("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "when a bucket is empty"),
     ("Sentences longer than every bucket are put into the last one. Leave them out.",
      BETWEEN, "low <= len(source) <= (high if (low, high) != buckets[-1] else 99)"),
 ))
@@ -391,12 +354,7 @@ def _sampled_inputs(rng, all_words=False, scale=1, others=1):
 LOGITS, NUMBERED = "hidden @ weight[candidates].T", "torch.searchsorted(candidates, targets)"
 LOSS = f"F.cross_entropy(logits, {NUMBERED})"
 SCORE = f"logits.gather(1, {NUMBERED}.unsqueeze(1))"                  # the target's own
-SHARE, ONE_HOT = SCORE.replace("logits", "logits.softmax(1)"), f"F.one_hot({NUMBERED}, logits.size(1))"
-BINARY = f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float()"
-ALL_ROWS = ("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get "
-            "-inf (with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].")
-SIGMOIDS = ("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns "
-            "good word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.")
+ONE_HOT = f"F.one_hot({NUMBERED}, logits.size(1))"
 
 SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "on ordinary inputs": _sampled_inputs,
@@ -405,33 +363,29 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "when all rows but the candidates' are NaN (nobody need read them)": lambda rng: _sampled_inputs(
         rng, others=torch.nan),
 }, (
-    *((ALL_ROWS, LOGITS, f"(hidden @ weight.T){logits}", NUMBERED, numbers) for logits, numbers in (
-        ("[:, candidates]", NUMBERED), ("", "targets"), (" * F.one_hot(candidates, len(weight)).sum(0)", "targets"),
-        (" + torch.full((len(weight),), -torch.inf).index_fill(0, candidates, 0.0)", "targets"),
-        (".masked_fill(F.one_hot(candidates, len(weight)).sum(0) == 0, -torch.inf)", "targets"))),
-    *(("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
-       "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, numbers) for numbers in (
-        "targets", "torch.searchsorted(candidates, targets, right=True)")),
+    *each("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get -inf "
+          "(with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].",
+          (LOGITS, "hidden @ weight.T", NUMBERED, "targets"),
+          ("when all rows but the candidates' are NaN (nobody need read them)",)),
+    ("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
+     "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, "targets"),
     ("The first C rows of weight are taken. The candidates' rows are weight[candidates].",
      "weight[candidates]", "weight[:len(candidates)]"),
-    *(("The loss is the mean over the batch, whatever the candidates: no sum, no factor.", LOSS, loss) for loss in (
-        f"{LOSS[:-1]}, reduction='sum')", f"{LOSS} / logits.size(1)", f"{LOSS} * len(weight) / len(candidates)")),
-    *((SIGMOIDS, LOSS, loss) for loss in (
-        f"{BINARY})", f"{BINARY}, reduction='sum')", f"{BINARY}, reduction='none').sum(1).mean()",
-        f"-F.logsigmoid({SCORE}).mean()")),
-    *(("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
-       "score first.", LOSS, loss) for loss in (
-        f"-({SCORE}.exp() / logits.exp().sum(1, keepdim=True)).log().mean()",
-        f"(logits.exp().sum(1, keepdim=True).log() - {SCORE}).mean()", f"-{SHARE}.log().mean()")),
+    ("The loss is the mean over the batch, whatever the candidates: no sum, no factor.",
+     LOSS, f"{LOSS[:-1]}, reduction='sum')"),
+    ("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns good "
+     "word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.", LOSS,
+     f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float(), reduction='none').sum(1).mean()"),
+    ("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
+     "score first.", "when the scores are large (in the hundreds)"),
     ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
-    *(("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS, f"{sign}{SHARE}.mean()")
-      for sign in ("-", "")),
+    ("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS,
+     f"-{SCORE.replace('logits', 'logits.softmax(1)')}.mean()"),
     ("The target is missing below the fraction. It is one of the candidates.", LOSS,
      f"(logits.masked_fill({ONE_HOT}.bool(), -torch.inf).logsumexp(1, keepdim=True) - {SCORE}).mean()"),
     ("The softmax is missing: these are the targets' scores alone. Nobody competes.", LOSS, f"-{SCORE}.mean()"),
-    *(("The softmax runs twice, or over the batch. Give cross_entropy the scores: it lets the candidates compete.",
-       LOSS, f"F.{loss}, {NUMBERED})")
-      for loss in ("cross_entropy(logits.softmax(1)", "nll_loss(logits.log_softmax(0)")),
+    ("The softmax runs twice, or over the batch. Give cross_entropy the scores: it lets the candidates compete.",
+     "entropy(logits", "entropy(logits.softmax(1)"),
 ))
 
 
@@ -468,28 +422,22 @@ PROBE = Exercise(probe, {"columns": "M"}, {
 }, (
     ("The map is fitted the wrong way round, from the words to the vectors. lstsq(A, B) finds the W for which A W is "
      "nearest to B: A are the vectors, B the one-hot rows.", FIT, "torch.linalg.lstsq(Y, X).solution.T"),
-    *(("The weights do not fit to X_test: they must have one row per column of X_test. lstsq(A, B) finds the W for "
-       "which A W is nearest to B: A are the vectors, B the one-hot rows. Its solution is (d + 1, n_words), not to be "
-       "transposed.", *edit)
-      for edit in ((FIT, "torch.linalg.lstsq(Y, X).solution"), ("@ weights", "@ weights.T"))),
+    ("The weights do not fit to X_test: they must have one row per column of X_test. lstsq(A, B) finds the W for "
+     "which A W is nearest to B: A are the vectors, B the one-hot rows. Its solution is (d + 1, n_words), not to be "
+     "transposed.", FIT, "torch.linalg.lstsq(Y, X).solution"),
     ("The column of ones is dropped, and with it the bias: every score is then 0 at the origin, wherever the vectors "
      "lie.", "(X, Y)", "(X[:, :-1], Y)", "X_test @", "X_test[:, :-1] @"),
     ("The map is fitted to the test rows, with the words of other rows. Fit it to X and Y; X_test is only looked at.",
      "lstsq(X, Y)", "lstsq(X_test, Y[:len(X_test)])"),
-    *(("These are scores. The prediction is the column of the largest: argmax(dim=1).", ".argmax(dim=1)", result)
-      for result in ("", ".max(dim=1).values", ".argmin(dim=1)")),
     ("The largest score is taken in each column: for each word, the row that fits it best. Go along each row: "
      "argmax(dim=1).", "dim=1", "dim=0"),
-    ("The predictions are those of the training rows. Apply the map to X_test.", "(X_test @", "(X @"),
-    *(("The columns' numbers are fitted, as if word 7 lay between word 6 and word 8. They are names: fit the one-hot "
-       "rows Y.", FIT, "torch.linalg.lstsq(X, Y.argmax(dim=1).float()[:, None]).solution",
-       PREDICTED, f"(X_test @ weights)[:, 0]{to}") for to in ("", ".round()", ".long()", ".round().long()")),
-    *(("This is no least-squares fit, but correlations X^T Y, the nearest mean, or a fit with a large penalty on the "
-       "weights: torch.linalg.lstsq.", *edit) for edit in (
-        (FIT, "X.T @ Y"),
-        (PREDICTED, "torch.cdist(X_test, Y.T @ X / Y.sum(0)[:, None]).nan_to_num(1e9).argmin(dim=1)"),
-        *((FIT, f"torch.linalg.solve(X.T @ X + {penalty} * torch.eye(X.size(1)), X.T @ Y)")
-          for penalty in (0.1, 1.0)))),
+    ("The columns' numbers are fitted, as if word 7 lay between word 6 and word 8. They are names: fit the one-hot "
+     "rows Y.", FIT, "torch.linalg.lstsq(X, Y.argmax(dim=1).float()[:, None]).solution",
+     PREDICTED, "(X_test @ weights)[:, 0].round().long()"),
+    *each("This is no least-squares fit, but correlations X^T Y, the nearest mean, or a fit with a large penalty on "
+          "the weights: torch.linalg.lstsq.", (FIT, "X.T @ Y"),
+          (PREDICTED, "torch.cdist(X_test, Y.T @ X / Y.sum(0)[:, None]).nan_to_num(1e9).argmin(dim=1)"),
+          (FIT, "torch.linalg.solve(X.T @ X + 0.1 * torch.eye(X.size(1)), X.T @ Y)")),
 ))
 
 

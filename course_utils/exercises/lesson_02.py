@@ -5,10 +5,9 @@ import math
 import torch
 from torch import Tensor
 
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import maker, randn, sizes
 
-# --- what the functions share --------------------------------------------------------------------------------
 
 def _padding(rng: torch.Generator, B: int, T_k: int) -> Tensor:
     """``(B, 1, T_k)``: every row has a key that may be attended and one that may not."""
@@ -16,10 +15,10 @@ def _padding(rng: torch.Generator, B: int, T_k: int) -> Tensor:
     return torch.arange(T_k) < lengths
 
 
-def _own_masks(rng: torch.Generator, B: int, T_q: int, T_k: int) -> Tensor:
+def _own_masks(scores: Tensor) -> Tensor:
     """``(B, T_q, T_k)``: each query its own; never empty, never full."""
-    ranks = torch.rand((B, T_q, T_k), generator=rng).argsort(-1)
-    return ranks < torch.randint(1, T_k, (B, T_q, 1), generator=rng)
+    others = scores.roll(1)
+    return others > others.mean(dim=-1, keepdim=True)
 
 
 def _empty_first(mask: Tensor) -> Tensor:
@@ -28,8 +27,8 @@ def _empty_first(mask: Tensor) -> Tensor:
     return mask
 
 
-def _half(arguments: tuple) -> tuple:
-    return tuple(x.half() if isinstance(x, Tensor) and x.is_floating_point() else x for x in arguments)
+def _half(*arguments: Tensor) -> tuple[Tensor, ...]:
+    return tuple(x.half() if x.is_floating_point() else x for x in arguments)
 
 
 # Sentences that more than one table needs.
@@ -39,8 +38,6 @@ IGNORED = "The mask is ignored. Give the scores of masked keys the value -inf be
 INVERTED = "The mask is inverted. True means *may attend*: fill where the mask is False (~mask)."
 AFTER = ("The mask is applied after the softmax, so the masked keys have already taken their share and the rows no "
          "longer sum to one. Mask the scores, not the weights.")
-TOOK_PART = ("The masked keys took part in the softmax, and dividing again afterwards does not help when one of them "
-             "has a huge score: everything else underflows to 0, and 0 / 0 is NaN. Mask the scores.")
 SET_TO_ZERO = ("The masked scores become 0 (by * mask, or filled with 0), and exp(0) is 1: masked keys still get "
                "weight. They must be -inf.")
 TIMES_INF = ("0 times inf is NaN: do not multiply a mask by infinity. "
@@ -75,10 +72,10 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {
      "scores.softmax(dim=0)", "scores / scores.sum()"),
     ("The sum of exp(scores) is missing below the fraction: the weights do not sum to one.",
      "scores.softmax(dim=0)", "scores.exp()"),
-    *(("The scores are not used: this is the plain mean of the values, or their sum (a softmax over an axis of length "
-       "one leads to that).", "scores.softmax(dim=0) @ values", f"values.{plain}(0)") for plain in ("mean", "sum")),
+    ("The scores are not used: this is the plain sum of the values (a softmax over an axis of length one leads to "
+     "that).", "scores.softmax(dim=0) @ values", "values.sum(0)"),
     ("exp() is infinite for large scores, or 0 for all of them. Subtract the largest score first (the result is the "
-     "same), or use softmax, which does so.", "scores.softmax(dim=0)", "(scores.exp() / scores.exp().sum())"),
+     "same), or use softmax, which does so.", "when the scores are large (around 100)"),
     ("Only the value with the best score is taken. Soft attention mixes all of them: use softmax, not argmax.",
      "scores.softmax(dim=0) @ values", "values[scores.argmax()]"),
     ("These are the weights. The context is the weighted sum of the values.", " @ values", ""),
@@ -104,8 +101,6 @@ def _weights_inputs(rng):
 
 
 ENUMERATED = "enumerate(weights.argmax(dim=1).tolist())"
-WHOLE_MATRIX = ("This is what argmax() without dim leads to: that is the largest of the whole matrix; take it for each "
-                "row: dim=1.")
 
 HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {
     "on ordinary inputs": _weights_inputs,
@@ -123,8 +118,9 @@ HARD_ALIGNMENT = Exercise(hard_alignment, {"links": ""}, {
      ENUMERATED, "map(tuple, (weights > 0.5).nonzero().tolist())"),
     ("There is only one link, the largest weight of the whole matrix. Every row gets its own: argmax(dim=-1).",
      f"set({ENUMERATED})", "{divmod(int(weights.argmax()), weights.size(1))}"),
-    (WHOLE_MATRIX, f"set({ENUMERATED})", "{(row, int(weights.argmax())) for row in range(len(weights))}"),
-    (WHOLE_MATRIX, "dim=1", ""),
+    *each("This is what argmax() without dim leads to: that is the largest of the whole matrix; take it for each row: "
+          "dim=1.", (f"set({ENUMERATED})", "{(row, int(weights.argmax())) for row in range(len(weights))}"),
+          ("dim=1", "")),
     ("These are the columns alone. A link is a pair (row, column).", ENUMERATED, "weights.argmax(dim=1).tolist()"),
     ("Every cell became a link. Keep one a row: the largest weight.",
      ENUMERATED, "map(tuple, (weights >= 0).nonzero().tolist())"),
@@ -138,9 +134,11 @@ def masked_softmax(scores, mask):
     return scores.softmax(dim=-1).masked_fill(empty, 0.0)
 
 
-def _scores_inputs(rng):
+@maker
+def _scores_inputs(rng, change=lambda scores, mask: (scores, mask)):
+    """Scores and the mask of their padding; and then a change."""
     B, T_q, T_k = sizes(rng, 3)
-    return 2 * randn(rng, B, T_q, T_k), _padding(rng, B, T_k)
+    return change(2 * randn(rng, B, T_q, T_k), _padding(rng, B, T_k))
 
 
 def _scores_of_heads(rng):
@@ -148,56 +146,36 @@ def _scores_of_heads(rng):
     return randn(rng, B, n_heads, T_q, T_k), _padding(rng, B, T_k).unsqueeze(1)
 
 
-def _scores_own_masks(rng):
-    scores = _scores_inputs(rng)[0]
-    return scores, _own_masks(rng, *scores.shape)
-
-
-def _scores_empty_row(rng):
-    scores, mask = _scores_inputs(rng)
-    return scores, _empty_first(mask)
-
-
-@maker
-def _scores_changed(rng, change):
-    scores, mask = _scores_inputs(rng)
-    return change(scores, mask), mask
-
-
 MASKED_SCORES = "scores = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)"
 FILL = "scores.masked_fill(~mask, -math.inf)"
 
 MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
-    "on ordinary inputs": _scores_inputs,
-    "when each query has its own mask (B, T_q, T_k)": _scores_own_masks,
-    "when the scores are large (around 200)": _scores_changed(lambda scores, mask: scores + 200),
-    "when some scores are exactly 0": _scores_changed(lambda scores, mask: scores.relu()),
-    "when the masked scores are huge (around 1e10)": _scores_changed(lambda scores, mask: scores + 1e10 * ~mask),
-    "when all scores are far below zero (around -1e10)": _scores_changed(lambda scores, mask: scores - 1e10),
-    "when every key of a row is masked": _scores_empty_row,
-    "in float16": lambda rng: _half(_scores_inputs(rng)),
-    "in float16, when every key of a row is masked": lambda rng: _half(_scores_empty_row(rng)),
+    "on ordinary inputs": _scores_inputs(),
+    "when each query has its own mask (B, T_q, T_k)": _scores_inputs(lambda scores, mask: (scores, _own_masks(scores))),
+    "when the scores are large (around 200)": _scores_inputs(lambda scores, mask: (scores + 200, mask)),
+    "when some scores are exactly 0": _scores_inputs(lambda scores, mask: (scores.relu(), mask)),
+    "when the masked scores are huge (around 1e10)": _scores_inputs(lambda scores, mask: (scores + 1e10 * ~mask, mask)),
+    "when all scores are far below zero (around -1e10)": _scores_inputs(lambda scores, mask: (scores - 1e10, mask)),
+    "when every key of a row is masked": _scores_inputs(lambda scores, mask: (scores, _empty_first(mask))),
+    "in float16": _scores_inputs(_half),
+    "in float16, when every key of a row is masked": _scores_inputs(
+        lambda scores, mask: _half(scores, _empty_first(mask))),
     "with heads, (B, n_heads, T_q, T_k)": _scores_of_heads,
 }, (
-    *((WRONG_AXIS, MASKED_SCORES, f"scores = {FILL}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim={dim}){after}")
-      for dim in (0, -2) for after in ("", ".nan_to_num()")),
+    *((WRONG_AXIS, MASKED_SCORES, f"scores = {FILL}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim=-2){after}")
+      for after in ("", ".nan_to_num()")),
     (IGNORED, FILL, "scores"),
     (INVERTED, "fill(~mask", "fill(mask"),
     (AFTER, MASKED_SCORES, "", "softmax(dim=-1)", "softmax(dim=-1) * mask"),
     (SET_TO_ZERO, "-math.inf", "0.0"),
     (TIMES_INF, FILL, "(scores + (~mask).to(scores.dtype) * -math.inf)"),
-    (RAW_EXP, MASKED_SCORES, "scores = scores.exp() * mask", "scores.softmax(dim=-1).masked_fill(empty, 0.0)",
-     "scores / scores.sum(dim=-1, keepdim=True)"),
-    *((TOOK_PART, MASKED_SCORES, "scores = scores.softmax(dim=-1) * mask",
-       "scores.softmax(dim=-1).masked_fill(empty, 0.0)", f"(scores / scores.sum(dim=-1, keepdim=True)){after}")
-      for after in ("", ".nan_to_num()")),
+    (RAW_EXP, "when the scores are large (around 200)"),
+    ("The masked keys took part in the softmax, and dividing again afterwards does not help when one of them has a "
+     "huge score: everything else underflows to 0, and 0 / 0 is NaN. Mask the scores.",
+     "when the masked scores are huge (around 1e10)"),
     (EMPTY_ROW, "-math.inf).masked_fill(empty, 0.0)", "-math.inf)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
     (EQUAL_WEIGHTS, "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
-    *((FINITE, MASKED_SCORES, f"scores = {filled}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim=-1){after}")
-      for filled, after in (("scores.masked_fill(~mask, -1e4)", ""), ("scores.masked_fill(~mask, -1e9)", ""),
-                            ("scores.masked_fill(~mask, -1e9)", " * mask"), ("scores + ~mask * -1e9", ""))),
-    ("The scores are scaled here as well. That belongs to the score function.",
-     "scores.softmax", "(scores / math.sqrt(scores.size(-1))).softmax"),
+    (FINITE, "when all scores are far below zero (around -1e10)"),
 ), timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
 
 
@@ -232,7 +210,6 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     ("The tanh is taken of query and key apart. They meet inside: tanh(q + k).",
      TANH, "(torch.tanh(query).unsqueeze(2) + torch.tanh(keys).unsqueeze(1))"),
     ("The hidden layer uses relu. This score uses tanh.", "torch.tanh", "torch.relu"),
-    ("The products with v are not summed. The last axis goes away: @ v, or * v and sum(-1).", "@ v", "* v"),
     ("These are weights already. The score function ends before the softmax.",
      f"{TANH} @ v", f"({TANH} @ v).softmax(dim=-1)"),
     ("Query and key are multiplied, as in a dot product. Here they are added: tanh(q + k).",
@@ -241,13 +218,11 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
      CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)"),
     (LINED_UP, CROSSED, "query + keys"),
     (LINED_UP, CROSSED, "query.unsqueeze(1) + keys.unsqueeze(1)"),
-    *(("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
-       "axis of length one each, with unsqueeze.", *edit) for edit in (
-        (CROSSED, "query.repeat(1, keys.size(1), 1).view(*query.shape[:2], -1, query.size(2)) + keys.unsqueeze(1)"),
-        (CROSSED, "query.unsqueeze(1) + keys.unsqueeze(2)", " @ v", " @ v).view(*query.shape[:2], -1)",
-         "return ", "return ("))),
+    ("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
+     "axis of length one each, with unsqueeze.",
+     CROSSED, "query.repeat(1, keys.size(1), 1).view(*query.shape[:2], -1, query.size(2)) + keys.unsqueeze(1)"),
     ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
-     "squeeze(-1).", f"{TANH} @ v", f"({TANH} @ v).squeeze()"),
+     "squeeze(-1).", "with one sentence and one query (B = T_q = 1)"),
 ), timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
 
 
@@ -258,59 +233,40 @@ def scaled_dot_attention(query, keys, values, mask):
     return weights @ values, weights
 
 
-def _dot_inputs(rng):
+@maker
+def _dot_inputs(rng, change=lambda *given: given):
     B, T_q, T_k, d, d_v = sizes(rng, 5)
-    return randn(rng, B, T_q, d), randn(rng, B, T_k, d), randn(rng, B, T_k, d_v), _padding(rng, B, T_k)
+    return change(randn(rng, B, T_q, d), randn(rng, B, T_k, d), randn(rng, B, T_k, d_v), _padding(rng, B, T_k))
 
 
-def _dot_own_masks(rng):
-    query, keys, values, _ = _dot_inputs(rng)
-    return query, keys, values, _own_masks(rng, query.size(0), query.size(1), keys.size(1))
-
-
-def _dot_garbage(rng):
-    query, keys, values, mask = _dot_inputs(rng)
-    padded = ~mask.transpose(1, 2)
-    return query, keys.masked_fill(padded, 1e4), values.masked_fill(padded, -1e4), mask
-
-
-def _dot_empty_row(rng):
-    *tensors, mask = _dot_inputs(rng)
-    return *tensors, _empty_first(mask)
-
-
-SCALE, WEIGHTS, RETURNED = " / math.sqrt(query.size(-1))", "masked_softmax(scores, mask)", "weights @ values, weights"
-OTHER_SCALE = ("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a "
-               "sum of d products has the standard deviation sqrt(d).")
-SWAPPED = ("keys.transpose(-2, -1) swaps the last two axes. .T reverses all of them, the batch's, too; view and "
-           "reshape swap none: they cut the numbers, in memory's order, into other rows.")
+SCALE, WEIGHTS = " / math.sqrt(query.size(-1))", "masked_softmax(scores, mask)"
 SCALED_LATE = "The division by sqrt(d) comes after the softmax: divide the scores, not the weights."
 
 SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v", "weights": "B, T_q, T_k"}, {
-    "on ordinary inputs": _dot_inputs,
-    "when each query has its own mask (B, T_q, T_k)": _dot_own_masks,
-    "when padded keys and values hold large numbers": _dot_garbage,
-    "when every key of a row is masked": _dot_empty_row,
-    "in float16": lambda rng: _half(_dot_inputs(rng)),
+    "on ordinary inputs": _dot_inputs(),
+    "when each query has its own mask (B, T_q, T_k)": _dot_inputs(
+        lambda q, k, v, mask: (q, k, v, _own_masks(q @ k.mT))),
+    "when padded keys and values hold large numbers": _dot_inputs(
+        lambda q, k, v, mask: (q, k.masked_fill(~mask.mT, 1e4), v.masked_fill(~mask.mT, -1e4), mask)),
+    "when every key of a row is masked": _dot_inputs(lambda *given: (*given[:3], _empty_first(given[3]))),
+    "in float16": _dot_inputs(_half),
 }, (
     ("The scale is missing: divide the scores by sqrt(d).", SCALE, ""),
-    (OTHER_SCALE, SCALE, " / query.size(-1)"),
-    *((OTHER_SCALE, "query.size(-1)", size) for size in ("keys.size(1)", "query.size(1)", "values.size(-1)")),
-    *((SWAPPED, "transpose(-2, -1)", swap) for swap in ("reshape(len(keys), keys.size(2), keys.size(1))", "T")),
-    (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS} / math.sqrt(query.size(-1))"),
-    (SCALED_LATE, SCALE, "", RETURNED, "weights / math.sqrt(query.size(-1)) @ values, weights"),
+    ("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a sum of d "
+     "products has the standard deviation sqrt(d).", SCALE, " / query.size(-1)"),
+    ("keys.transpose(-2, -1) swaps the last two axes. .T reverses all of them, the batch's, too; view and reshape swap "
+     "none: they cut the numbers, in memory's order, into other rows.", "transpose(-2, -1)", "T"),
+    (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS}{SCALE}"),
     (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),
     (INVERTED, WEIGHTS, "scores.masked_fill(mask, -math.inf).softmax(dim=-1)"),
     (AFTER, WEIGHTS, "scores.softmax(dim=-1) * mask"),
-    *((WRONG_AXIS, WEIGHTS, f"scores.masked_fill(~mask, {fill}).softmax(dim={dim})")
-      for fill in ("-math.inf", "-1e9") for dim in (0, -2)),
+    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-2)"),
     ("The keys are summed instead of the values. Keys say where to look, values what is found.",
      "@ values", "@ keys"),
     ("The second result holds the scores. Return the weights, after the softmax.",
      "@ values, weights", "@ values, scores"),
     (EMPTY_ROW, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-1)"),
     (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
-    (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask"),
 ))
 
 
@@ -337,9 +293,6 @@ def _links_mirrored(rng):
 
 
 RATE = "1 - 2 * len(predicted & true) / total"
-UNION = "The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|."
-PARENTHESES = "/ comes before +, so only |A| divides. Put parentheses around |A| + |S|."
-BOTH_EMPTY = "Two empty sets have no links to divide by. They agree: the rate is 0.0."
 
 ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     "on ordinary inputs": _links_inputs,
@@ -350,23 +303,21 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
 }, (
     ("The factor 2 is missing: a shared link is counted once, but it stands in both sets.", "1 - 2 *", "1 -"),
     ("This is the agreement. The error rate is 1 minus it.", "1 - 2 *", "2 *"),
-    ("This is precision: the share of predicted links that are true. Divide by |A| + |S|, and subtract from 1.",
-     RATE, "len(predicted & true) / len(predicted)"),
     ("This is 1 - precision: true links that were not found cost nothing. Divide 2 |A and S| by |A| + |S|.",
      RATE, "1 - len(predicted & true) / len(predicted)"),
     ("This is 1 - recall: wrong predicted links cost nothing. Divide 2 |A and S| by |A| + |S|.",
      RATE, "1 - len(predicted & true) / len(true)"),
-    (UNION, RATE, "1 - len(predicted & true) / len(predicted | true)"),
-    (UNION, RATE, "1 - 2 * len(predicted & true) / len(predicted | true)"),
+    ("The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|.",
+     RATE, "1 - len(predicted & true) / len(predicted | true)"),
     ("The union is counted where the shared links belong: & is *and*, | is *or*.", " & ", " | "),
-    (PARENTHESES, "/ total", "/ len(predicted) + len(true)"),
-    (PARENTHESES, RATE, "1 - (2 * len(predicted & true) / len(predicted) + len(true))"),
+    *each("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
+          ("/ total", "/ len(predicted) + len(true)"),
+          (RATE, "1 - (2 * len(predicted & true) / len(predicted) + len(true))")),
     ("This is a percentage. The rate lies between 0 and 1.", RATE, f"100 * ({RATE})"),
     ("This is the number of wrong links. Divide it by |A| + |S|.",
      f"{RATE} if total else 0.0", "len(predicted ^ true)"),
     ("// rounds down to a whole number. Use /.", "/ total", "// total"),
-    (BOTH_EMPTY, " if total else 0.0", ""),
-    (BOTH_EMPTY, "else 0.0", "else 1.0"),
+    ("Two empty sets have no links to divide by. They agree: the rate is 0.0.", "when both sets are empty"),
 ))
 
 
@@ -388,9 +339,6 @@ def _window_edges(rng, n_keys=None):
     return centres, n_keys or n, window
 
 
-SIGNED = "The distance has a sign: every key on one side of the window counts as near. Take abs()."
-HALF = "The window is half as wide as it should be: it reaches `window` keys to each side."
-
 LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     "on ordinary inputs": _window_inputs,
     "when a centre lies at the edge of the sentence": _window_edges,
@@ -401,21 +349,16 @@ LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     ("The last key of the window is missing: the end of a slice or range is not part of it, so add 1.",
      "distance.abs() <= window", "(-window <= distance) & (distance < window)"),
     ("The mask is inverted. True means *may attend*, that is, inside the window.", "<=", ">"),
-    (SIGNED, ".abs()", ""),
-    (SIGNED, "distance.abs() <= window", "distance >= -window"),
-    (HALF, "<= window", "<= window // 2"),
-    (HALF, "<= window", "<= window / 2"),
+    ("The distance has a sign: every key on one side of the window counts as near. Take abs().", ".abs()", ""),
+    ("The window is half as wide as it should be: it reaches `window` keys to each side.", "= window", "= window // 2"),
     ("The row number is used as the centre. Each query's centre is given in `centres`.",
      "centres.unsqueeze", "torch.arange(len(centres)).unsqueeze"),
     ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
      "centres.unsqueeze(1).", ".unsqueeze(1)", ""),
-    ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
-     "centres.unsqueeze(1).", "torch.arange(n_keys) - centres.unsqueeze(1)", "centres - torch.arange(n_keys)"),
     ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
      "torch.arange(n_keys)", "torch.arange(1, n_keys + 1)"),
     ("A slice with a negative start counts from the end, so near the first key the window is lost. "
-     "Start at max(centre - window, 0), or compare distances.", "distance.abs() <= window",
-     "(distance.abs() <= window) & (centres >= window).unsqueeze(1)"),
+     "Start at max(centre - window, 0), or compare distances.", "when a centre lies at the edge of the sentence"),
     ("The window wraps around: a sentence's last word is not next to its first.",
      "distance.abs()", "torch.minimum(distance.abs(), n_keys - distance.abs())"),
 ))

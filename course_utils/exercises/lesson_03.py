@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import attention
-from .engine import Exercise
+from .engine import Exercise, each
 from .inputs import maker, number, randn, sizes
 from .lesson_02 import (
     IGNORED,
@@ -50,24 +50,17 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
     "with a single word (T = 1)": lambda rng: _self_inputs(rng, T=1),
 }, (
     ("The scale is missing: divide the scores by sqrt(d_k), the width of a query.", SCALE, ""),
-    *(("The scale is not the root of a query's width. Divide by sqrt(d_k), with d_k = q.size(-1): not by d_k, nor by a "
-       "fixed number such as 8, nor by a root of the width of x, of that of the values, or of the number of positions.",
-       SCALE, scale)
-      for scale in (" / q.size(-1)", *(f" / math.sqrt({n})" for n in ("x.size(-1)", "v.size(-1)", "len(x)")),
-                    " * math.sqrt(q.size(-1))", " / 8")),
+    *each("The scale is not the root of a query's width. Divide by sqrt(d_k), with d_k = q.size(-1): not by d_k, nor "
+          "by a root of the width of x.", (SCALE, " / q.size(-1)"), (SCALE, " / math.sqrt(x.size(-1))")),
     (SCALED_LATE, f"{SCALE}).softmax(dim=-1)", f").softmax(dim=-1){SCALE}"),
-    (SCALED_LATE, SCALE, "", "weights @ v", f"weights{SCALE} @ v"),
     (WRONG_AXIS, "dim=-1", "dim=0"),
     ("Queries and keys have changed places. Queries are the rows: q @ k.T.", "q @ k.T", "k @ q.T"),
     ("The weights are transposed before they mix the values. Row i has the weights of query i: weights @ v.",
      "weights @ v", "weights.T @ v"),
     ("The keys are mixed instead of the values. Keys say where to look, values what is found.", "s @ v", "s @ k"),
-    *(("The second result holds the scores. Return the weights, after the softmax.", "v, weights", f"v, {scores}")
-      for scores in ("q @ k.T", f"q @ k.T{SCALE}")),
+    ("The second result holds the scores. Return the weights, after the softmax.", "v, weights", f"v, q @ k.T{SCALE}"),
     (NO_SOFTMAX, ".softmax(dim=-1)", ""),
-    (RAW_EXP, "(q @ k.T", "(e := (q @ k.T", ".softmax(dim=-1)", ".exp()) / e.sum(1, True)"),
-    ("The matrices are not to be transposed. They are (d, d_k): x @ W.",
-     "x @ W_q, x @ W_k, x @ W_v", "x @ W_q.T, x @ W_k.T, x @ W_v.T"),
+    (RAW_EXP, "where scores are large (around 100)"),
 ))
 
 
@@ -77,7 +70,6 @@ def causal_mask(n):
 
 
 WHOLE_MASK = "torch.arange(n) <= torch.arange(n).unsqueeze(1)"
-TO_BE_ADDED = "This is a mask to be added to the scores, 0 and -inf. Here it is boolean: True = may attend."
 
 CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
     "on ordinary inputs": lambda rng: (number(rng, 3, 9),),
@@ -93,8 +85,8 @@ CAUSAL_MASK = Exercise(causal_mask, {"mask": "n, n"}, {
     ("Off by one: every query also sees the position after its own, which is the one to be predicted.",
      "<=", "<= 1 +"),
     ("Every query sees every key. Only keys up to the query's own position: tril.", "<=", "<= n +"),
-    *((TO_BE_ADDED, WHOLE_MASK, f"torch.zeros(n, n).masked_fill({WHOLE_MASK.replace('<=', sign)}, -math.inf)")
-      for sign in ("<=", ">")),
+    ("This is a mask to be added to the scores, 0 and -inf. Here it is boolean: True = may attend.",
+     WHOLE_MASK, f"torch.zeros(n, n).masked_fill(~({WHOLE_MASK}), -math.inf)"),
     ("Each position is compared with itself only. To cross rows and columns, give the rows an axis of their own: "
      "torch.arange(n).unsqueeze(1).", ".unsqueeze(1)", ""),
 ))
@@ -266,33 +258,27 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     "when a query may attend to nothing": _multi_inputs(lambda B, n_heads, T: (T, T), empty=True),
     "when scores are large (down to -30,000), the masked ones the largest": _far_below_zero,
 }, (
-    *(("The scale is missing, or not that of a head: divide the scores by sqrt(d_k), the root of a head's width, d_k "
-       "= d_model / n_heads. A head adds up d_k products, not d_model.", SCALE, scale)
-      for scale in ("", " / q.size(-1)", *(f" / math.sqrt({n})" for n in ("x.size(-1)", "x.size(1)", "n_heads")))),
+    *each("The scale is missing, or not that of a head: divide the scores by sqrt(d_k), the root of a head's width, "
+          "d_k = d_model / n_heads. A head adds up d_k products, not d_model.",
+          (SCALE, ""), (SCALE, " / math.sqrt(x.size(-1))")),
     (IGNORED, WEIGHTS, f"({SCORES}).softmax(-1)"),
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
-    *(("The mask is applied after the softmax: masked keys have already taken their share, and with a huge score all "
-       "of it, so that dividing again does not help. Mask the scores, not the weights.",
-       WEIGHTS, f"{top}({SCORES}).softmax(-1) * mask{below}")
-      for top, below in (("", ""), ("(w := ", ") / (w.sum(-1, keepdim=True) + 1e-9)"))),
-    *(("The masked scores become 0, or another finite number. exp(0) is 1, and those of the other keys may be lower "
-       "than any number: masked keys still get weight. Their scores must be -inf.", WEIGHTS, f"({masked}")
-      for masked in (f"{SCORES} * mask).softmax(-1)", f"{SCORES}).masked_fill(~mask, -1e4).softmax(-1) * mask")),
-    (RAW_EXP, WEIGHTS, f"(e := ({SCORES}).exp() * mask) / e.sum(-1, keepdim=True).clamp(min=1e-30)"),
-    *((WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax({dim})")
-      for fill in ("-math.inf", "-1e9") for dim in (-2, 1, 0)),
-    *(("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
-       "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
-       WEIGHTS, f"({SCORES}).masked_fill(~mask, {fill}).softmax(-1)") for fill in ("-math.inf", "-1e9")),
-    *((MIXED, EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, join) for join in (JOINED, BY_VIEW)),
+    ("The mask is applied after the softmax: masked keys have already taken their share. Mask the scores, not the "
+     "weights.", WEIGHTS, f"({SCORES}).softmax(-1) * mask"),
+    ("Masked keys took part in the softmax, with a finite score or because the mask came after it (they have taken "
+     "their share, and with a huge score all of it), or exp() underflows. Mask the scores, with -inf.",
+     "when scores are large (down to -30,000), the masked ones the largest"),
+    (WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
+    ("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
+     "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
+     "when a query may attend to nothing"),
+    (MIXED, EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, BY_VIEW),
     ("The heads' outputs (B, n_heads, T, d_k) are joined without a transpose, so that positions are mixed. First "
      "transpose(1, 2), then flatten the last two axes.", JOINED, BY_VIEW),
-    *(("The heads are missing: n_heads is not used for splitting. Split the projected queries, keys and values, so "
-       "that every head has weights of its own.", EACH, "split_heads(x @ W, 1)", "o, weights", f"o, weights{result}")
-      for result in ("", ".expand(-1, n_heads, -1, -1)", ".squeeze(1)")),
-    *(("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ W, "
-       "and W_o mixes the heads' outputs, which lie side by side until then.", *edit)
-      for edit in ((" @ W_o", ""), ("@ W_o", "@ W_o.T"), ("@ W_o", "@ W_o.T", "x @ W,", "x @ W.T,"))),
+    ("The heads are missing: n_heads is not used for splitting. Split the projected queries, keys and values, so that "
+     "every head has weights of its own.", EACH, "split_heads(x @ W, 1)"),
+    ("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ W, "
+     "and W_o mixes the heads' outputs, which lie side by side until then.", " @ W_o", ""),
 ))
 
 
@@ -310,8 +296,6 @@ def _size_inputs(rng):
 
 
 WAVES = "[angles.sin(), angles.cos()]"
-COLUMNS = "torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())"
-BASES = "10.0", "1000.0", "100000.0", "math.e"
 MULTIPLIED = "The position is multiplied by 10000^(2i / d). Divide: later pairs are slower."
 FROM_ONE = "The positions are numbered from one. They count from zero: torch.arange(n)."
 SAME_SPEED = ("All pairs have the same angle, the position itself. Pair i is slower: position / 10000^(2i / d). (// "
@@ -324,26 +308,23 @@ SINUSOIDAL = Exercise(sinusoidal, {"table": "n, d_model"}, {
 }, (
     ("sin and cos are swapped. sin stands in the even columns 0, 2, …, cos in the odd ones.",
      WAVES, "[angles.cos(), angles.sin()]"),
-    *(("One half of the columns is sin and the other cos. The paper puts them in pairs: sin in columns 0, 2, …, cos in "
-       "1, 3, ….", WAVES, waves, "dim=-1", "dim=-2") for waves in (WAVES, "[angles.cos(), angles.sin()]")),
+    ("One half of the columns is sin and the other cos. The paper puts them in pairs: sin in columns 0, 2, …, cos in "
+     "1, 3, ….", "dim=-1", "dim=-2"),
     ("The exponent is i / d (or the base 100, which is the same). The pair i has the columns 2i and 2i + 1, and both "
      "have the exponent 2i / d: with i = 0, 1, … for the pairs, multiply by 2.", "/ d_model)", "/ d_model / 2)"),
     ("The exponent grows twice as fast as it should. If torch.arange(0, d, 2) counts the columns, it is 2i already: do "
      "not multiply by 2 again.", "/ d_model)", "/ d_model * 2)"),
-    *(("Every column has an angle of its own. sin and cos of a pair have the same: column 2i + 1 also has the exponent "
-       "2i / d.", "d_model, 2)", columns, f"torch.stack({WAVES}, dim=-1).flatten(-2)", COLUMNS)
-      for columns in ("d_model)", "d_model) * 2")),
-    *(("The base is not 10000: position / 10000^(2i / d).", "10000.0", base) for base in BASES),
+    ("Every column has an angle of its own. sin and cos of a pair have the same: column 2i + 1 also has the exponent "
+     "2i / d.", "d_model, 2)", "d_model)", f"torch.stack({WAVES}, dim=-1).flatten(-2)",
+     "torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())"),
+    ("The base is not 10000: position / 10000^(2i / d).", "10000.0", "1000.0"),
     (MULTIPLIED, "(-torch", "(torch"),
-    (MULTIPLIED, "10000.0 ** (-torch.arange(0, d_model, 2) / d_model)",
-     "(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model)).exp()"),
     (FROM_ONE, "arange(n)", "arange(1, n + 1)"),
     (SAME_SPEED, "* frequencies", "* frequencies ** 0"),
     ("** comes before /, so only 2i is the exponent. Put it in parentheses: 10000 ** (2 * i / d).",
      "** (-torch.arange(0, d_model, 2) / d_model)", "** -torch.arange(0, d_model, 2) * d_model"),
     ("These are the angles. Take sin of them in the even columns, cos in the odd ones.", WAVES, "[angles, angles]"),
-    *(("The odd columns are empty, or sin as well. They hold cos of the same angles.", "angles.cos()", other)
-      for other in ("angles.sin()", "0 * angles")),
+    ("The odd columns are empty, or sin as well. They hold cos of the same angles.", "angles.cos()", "0 * angles"),
 ))
 
 
@@ -366,25 +347,22 @@ ROTARY = Exercise(rotary, {"rotated": "T, d"}, {
     "with a single position, which is 0 and stays as it is": lambda rng: (_rotary_inputs(rng)[0][:1],),
     "with 40 positions": lambda rng: (randn(rng, 40, _size_inputs(rng)[1]),),
 }, (
-    *(("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
-       "pair: x[:, 0::2] and x[:, 1::2].", "x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)", "dim=-1)", dim)
-      for dim in ("dim=-2)", "dim=-1)")),
+    ("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
+     "pair: x[:, 0::2] and x[:, 1::2].", "x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)", "dim=-1)", "dim=-2)"),
     ("The pairs are rotated right, but put back as two halves. They go back to their places, 2i and 2i + 1: stack them "
      "on a new last axis, then flatten.", "dim=-1)", "dim=-2)"),
     ("The rotation goes the other way round: the minus belongs to the first of the pair, a cos - b sin, a sin + b cos.",
      ROTATED, "[a * cos + b * sin, b * cos - a * sin]"),
     ("sin and cos are swapped. Position 0 has the angle 0 and stays as it is: a cos - b sin, a sin + b cos.",
      "angles.cos(), angles.sin()", "angles.sin(), angles.cos()"),
-    *(("There is no minus, or one too many: this is no rotation, lengths change. a cos - b sin, a sin + b cos.", *edit)
-      for edit in (("cos - b", "cos + b"), ("sin + b", "sin - b"))),
+    ("There is no minus, or one too many: this is no rotation, lengths change. a cos - b sin, a sin + b cos.",
+     "cos - b", "cos + b"),
     ("The second of the pair is computed from the first after its rotation. Keep the old one until both are done.",
      "[a * cos - b * sin, a *", "[a * cos - b * sin, (a * cos - b * sin) *"),
-    *(("Each number is only multiplied. Its partner's part is missing: a rotation mixes the two numbers of a pair, "
-       "a cos - b sin, a sin + b cos.", ROTATED, other)
-      for other in ("[a * cos, b * cos]", "[a * cos, b * sin]", "[a * sin, b * cos]")),
-    *(("The exponent or the base is wrong. The pair i, x[:, 2i] and x[:, 2i + 1], turns by t / 10000^(2i / d): with i "
-       "= 0, 1, … for the pairs, multiply by 2; torch.arange(0, d, 2) is 2i already.", *edit)
-      for edit in (("/ d)", "/ d / 2)"), ("/ d)", "/ d * 2)"), *(("10000.0", base) for base in BASES))),
+    ("Each number is only multiplied. Its partner's part is missing: a rotation mixes the two numbers of a pair, "
+     "a cos - b sin, a sin + b cos.", ROTATED, "[a * cos, b * sin]"),
+    ("The exponent or the base is wrong. The pair i, x[:, 2i] and x[:, 2i + 1], turns by t / 10000^(2i / d): with i "
+     "= 0, 1, … for the pairs, multiply by 2; torch.arange(0, d, 2) is 2i already.", "/ d)", "/ d / 2)"),
     (MULTIPLIED, "(-torch", "(torch"),
     (SAME_SPEED, " * 10000.0 ** (-torch.arange(0, d, 2) / d)", " * torch.ones(d // 2)"),
     (FROM_ONE, "arange(T)", "arange(1, T + 1)"),

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from .. import attention
 from .engine import Exercise, each
-from .inputs import number, randn, sizes
+from .inputs import maker, number, randn, sizes
 from .symbolic import Layer
 
-# --- layer_norm ----------------------------------------------------------------------------------------------
 
 def layer_norm(x, gain, bias, eps):
     """Every word's d numbers, x ``(B, T, d)``, with mean 0 and variance 1, then scaled and shifted (Ba et al. 2016)."""
@@ -22,12 +21,11 @@ def layer_norm(x, gain, bias, eps):
     return gain * (x - mean) / (var + eps).sqrt() + bias
 
 
-def _norm_inputs(scale=3.0, shift=1.0, eps=1e-5):
-    """A maker of inputs; a word has at least eight numbers, so that its variance is never near zero by chance."""
-    def make(rng):
-        B, T, d = sizes(rng, 3)
-        return scale * randn(rng, B, T, d + 6) + shift, 1 + randn(rng, d + 6), randn(rng, d + 6), eps
-    return make
+@maker
+def _norm_inputs(rng, scale=3.0, shift=1.0, eps=1e-5):
+    """A word has at least eight numbers, so that its variance is never near zero by chance."""
+    B, T, d = sizes(rng, 3)
+    return scale * randn(rng, B, T, d + 6) + shift, 1 + randn(rng, d + 6), randn(rng, d + 6), eps
 
 
 def _far_from_zero(rng):
@@ -37,14 +35,6 @@ def _far_from_zero(rng):
 
 
 OUTSIDE = "(var + eps).sqrt()", "(var.sqrt() + eps)"
-LAST_AXIS = "Take mean and variance over the last axis, dim=-1: each word is normed with its own d numbers."
-
-
-def _over(what, *axes):
-    """Statistics over other axes, each in the usual four ways to compute them: few numbers make these differ."""
-    return [(f"The statistics run over {what} {LAST_AXIS}", "mean(dim=-1", f"mean(dim={axis}",
-             "var(dim=-1, correction=0", f"var(dim={axis}, correction={correction}", *root)
-            for axis in axes for correction in (0, 1) for root in ((), OUTSIDE)]
 
 
 LAYER_NORM = Exercise(layer_norm, {"normed": "B, T, d"}, {
@@ -52,30 +42,29 @@ LAYER_NORM = Exercise(layer_norm, {"normed": "B, T, d"}, {
     "when the numbers are small (around 0.01), so that eps counts": _norm_inputs(0.01, 0.0, 1e-3),
     "when the numbers are far from zero (around 100)": _far_from_zero,
 }, (
-    *_over("the batch: a word's result depends on the other sentences.", 0),
-    *_over("time: every word sees the others of its sentence, the later ones too.", 1),
-    *_over("several axes at once. (Over batch and time, that is BatchNorm.)", (0, 1), (1, 2), (0, 1, 2)),
+    *((f"The statistics run over {what} Take mean and variance over the last axis, dim=-1: each word is normed with "
+       "its own d numbers.",
+       "mean(dim=-1", f"mean(dim={axis}", "var(dim=-1, correction=0", f"var(dim={axis}, {more}", *root)
+      for what, axis, more, *root in (
+        ("the batch: a word's result depends on the other sentences.", 0, "correction=0"),
+        ("time: every word sees the others of its sentence, the later ones too.", 1, "correction=1", *OUTSIDE),
+        ("several axes at once. (Over batch and time, that is BatchNorm.)", (0, 1), "correction=0"))),
     ("The variance is divided by d - 1, which is the default of var() and std(). LayerNorm divides by d: correction=0.",
      "correction=0", "correction=1"),
     ("eps is added to the standard deviation, outside the root. It belongs inside: the root of (variance + eps).",
      *OUTSIDE),
-    *each("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).",
-          (".sqrt()", ""), (") / (", ") * ("), (" / (var + eps).sqrt()", "")),
+    ("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).", ".sqrt()", ""),
     *each("The mean is not subtracted. (With the root of the mean square below the fraction line, this is RMSNorm.)",
           ("(x - mean)", "x"), ("(x - mean)", "x", "x.var(dim=-1, correction=0,", "x.pow(2).mean(dim=-1,")),
-    *each("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
-          ("gain *", "bias *", "+ bias", "+ gain"), ("gain * (x", "gain * ((x", " + bias", " + bias)")),
-    *each("The eps that is given is not used. Add it to the variance, inside the root.",
-          (" + eps", ""), (" + eps", " + 1e-5")),
+    ("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
+     "gain *", "bias *", "+ bias", "+ gain"),
+    ("The eps that is given is not used. Add it to the variance, inside the root.", " + eps", ""),
     ("Mean and variance lost an axis, so that (B, T) meets (B, T, d). Keep it: keepdim=True.",
      "mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
     ("The mean of the squares minus the square of the mean: both are large here, and of what is between them float32 "
-     "keeps hardly a digit. Subtract the mean first, then square.",
-     "x.var(dim=-1, correction=0, keepdim=True)", "x.pow(2).mean(dim=-1, keepdim=True) - mean.pow(2)"),
+     "keeps hardly a digit. Subtract the mean first, then square.", "when the numbers are far from zero (around 100)"),
 ))
 
-
-# --- smoothed_targets ----------------------------------------------------------------------------------------
 
 def smoothed_targets(ids, vocab_size, smoothing):
     """The right words' ids ``(B, T)`` to targets ``(B, T, vocab_size)`` (Szegedy et al. 2016, section 7)."""
@@ -105,24 +94,21 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
      "the right one too.", SHARE, "(1 - one_hot) * smoothing / vocab_size"),
     (f"The smoothing is added to a full one. {NOT_ONE} First take it away: 1 - smoothing at the right word.",
      "(1 - smoothing) * ", ""),
-    *each(f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
-          (" / vocab_size", ""), (SHARE, "(1 - one_hot) * smoothing")),
+    (f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
+     " / vocab_size", ""),
     (f"The smoothing is taken away and given to nobody. {NOT_ONE} Add smoothing / vocab_size everywhere.",
      f" + {SHARE}", ""),
-    *each("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
-          (MIX, "one_hot"), (MIX, "0.9 * one_hot + 0.1 / vocab_size")),
+    ("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
+     MIX, "one_hot"),
     ("smoothing and 1 - smoothing are swapped: the right word keeps 1 - smoothing.",
      "(1 - smoothing) * one_hot + smoothing", "smoothing * one_hot + (1 - smoothing)"),
     ("The smoothing is shared by the T words of a sentence. Those of the vocabulary share it: smoothing / vocab_size.",
      "/ vocab_size", "/ ids.size(1)"),
-    *each("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: "
-          "F.one_hot(ids, vocab_size).",
-          (", vocab_size).", ")."), (", vocab_size).", ").", "/ vocab_size", "/ one_hot.size(-1)")),
+    ("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: "
+     "F.one_hot(ids, vocab_size).", ", vocab_size).", ")."),
     ("These are whole numbers, which cannot hold a share. one_hot makes long: .float() first.", MIX, f"({MIX}).long()"),
 ))
 
-
-# --- encoder_layer -------------------------------------------------------------------------------------------
 
 def encoder_layer(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     """Attention, then feed_forward, each with its own residual and norm: after the sum (Vaswani et al. 2017, section
@@ -154,15 +140,14 @@ def _norm_part(rng, d):
     return _Function("a LayerNorm", lambda x: F.layer_norm(x, (d,), gain, bias))
 
 
-def _layer_inputs(pre_norm):
-    """A maker of inputs; each part has matrices of its own."""
-    def make(rng):
-        B, T, d = sizes(rng, 3)
-        W, W_1, W_2 = (randn(rng, *shape) / math.sqrt(shape[0]) for shape in ((d, d), (d, 2 * d), (2 * d, d)))
-        return (randn(rng, B, T, d), _Function("self-attention", lambda x: (x @ x.mT / d).softmax(-1) @ x @ W),
-                _Function("a feed-forward network", lambda x: torch.relu(x @ W_1) @ W_2),
-                _norm_part(rng, d), _norm_part(rng, d), pre_norm)
-    return make
+@maker
+def _layer_inputs(rng, pre_norm):
+    """Each part has matrices of its own."""
+    B, T, d = sizes(rng, 3)
+    W, W_1, W_2 = (randn(rng, *shape) / math.sqrt(shape[0]) for shape in ((d, d), (d, 2 * d), (2 * d, d)))
+    return (randn(rng, B, T, d), _Function("self-attention", lambda x: (x @ x.mT / d).softmax(-1) @ x @ W),
+            _Function("a feed-forward network", lambda x: torch.relu(x @ W_1) @ W_2),
+            _norm_part(rng, d), _norm_part(rng, d), pre_norm)
 
 
 ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
@@ -170,8 +155,6 @@ ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
     "with pre_norm=True": _layer_inputs(True),
 })
 
-
-# --- decoder_layer -------------------------------------------------------------------------------------------
 
 def decoder_layer(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
@@ -192,8 +175,6 @@ def _decoder_inputs(rng):
 
 DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs})
 
-
-# --- keeps_promises ------------------------------------------------------------------------------------------
 
 def keeps_promises(layer, x, memory, src_mask):
     """Is the layer causal, does every output read every word of the memory, is its padding ignored? x ``(T_q, d)``,
@@ -222,62 +203,58 @@ def _masked_after_and_divided(scores, mask):
     return weights / weights.sum(-1, keepdim=True)
 
 
-def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weigh_memory=None, reads_itself=False,
-             norm_axis=-1, pre_norm=True, padding_in_front=False, norm_memory=False, width=None):
-    """A maker of inputs: a decoder layer with random weights and something planted in it, and a sentence to test it.
+@maker
+def _planted(rng, what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weigh_memory=None, reads_itself=False,
+             norm_axis=-1, pre_norm=True, padding="behind", norm_memory=False, width=None):
+    """a decoder layer with random weights and something planted in it, and a sentence to test it.
 
-    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all"), value.
+    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all", "first" or
+    "last"), value.
     """
-    def make(rng):
-        T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
-        d = width or d
-        n_words = number(rng, 3, T_k - 1)
-        src_mask = (torch.arange(T_k) < n_words) ^ padding_in_front
+    T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
+    d = width or d
+    n_words = number(rng, 3, T_k - 1)
+    src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= n_words,
+                "none": torch.ones(T_k, dtype=torch.bool)}[padding]
 
-        def one_of(start, end):
-            """The first, the last, or any."""
-            return (start, end - 1, number(rng, start, end))[number(rng, 0, 3)]
+    def one_of(start, end):
+        """The first, the last, or any."""
+        return (start, end - 1, number(rng, start, end))[number(rng, 0, 3)]
 
-        query = one_of(0, T_q - 1)
-        numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
-                   "word": one_of(0, n_words), "padding": one_of(n_words, T_k)}
-        places = {name: slice(i, i + 1) for name, i in numbers.items()} | {"all": slice(None)}
-        weights = randn(rng, 8, d, d) / math.sqrt(d)
+    query = one_of(0, T_q - 1)
+    numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
+               "word": one_of(0, n_words), "padding": one_of(n_words, T_k)}
+    places = {name: slice(i, i + 1) for name, i in numbers.items()}
+    places |= {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None)}
+    weights = randn(rng, 8, d, d) / math.sqrt(d)
 
-        def look(x, keys, mask, cells, weigh, W_q, W_k, W_v):
-            mask = mask.clone()
-            for row, column, value in cells:
-                mask[places[row], places[column]] = value        # nothing, where a sentence is cut before
-            scores = 2 * torch.tanh(x @ W_q @ (keys @ W_k).mT / math.sqrt(d))   # bounded: no weight is near zero
-            return weigh(scores, mask) @ (keys @ W_v)
+    def look(x, keys, mask, cells, weigh, W_q, W_k, W_v):
+        mask = mask.clone()
+        for row, column, value in cells:
+            mask[places[row], places[column]] = value        # nothing, where a sentence is cut before
+        scores = 2 * torch.tanh(x @ W_q @ (keys @ W_k).mT / math.sqrt(d))   # bounded: no weight is near zero
+        return weigh(scores, mask) @ (keys @ W_v)
 
-        def layer(x, memory, src_mask):
-            causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
-            memory = norm(memory) if norm_memory else memory
-            for sublayer in (
-                lambda x: look(x, x, causal, of_self, weigh, *weights[:3]),
-                lambda x: look(x, *(x, causal) if reads_itself else (memory, words), of_cross, weigh_memory or weigh,
-                               *weights[3:6]),
-                lambda x: torch.relu(x @ weights[6]) @ weights[7],
-            ):
-                x = x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
-            return x
+    def layer(x, memory, src_mask):
+        causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
+        memory = norm(memory) if norm_memory else memory
+        for sublayer in (
+            lambda x: look(x, x, causal, of_self, weigh, *weights[:3]),
+            lambda x: look(x, *(x, causal) if reads_itself else (memory, words), of_cross, weigh_memory or weigh,
+                           *weights[3:6]),
+            lambda x: torch.relu(x @ weights[6]) @ weights[7],
+        ):
+            x = x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
+        return x
 
-        def norm(x):
-            centred = x - x.mean(norm_axis, keepdim=True)
-            return centred / (centred.pow(2).mean(norm_axis, keepdim=True) + 1e-8).sqrt()
+    def norm(x):
+        centred = x - x.mean(norm_axis, keepdim=True)
+        return centred / (centred.pow(2).mean(norm_axis, keepdim=True) + 1e-8).sqrt()
 
-        return _Function(what.format(**numbers), layer), randn(rng, T_q, d), randn(rng, T_k, d), src_mask
-    return make
-
-
-def _without_padding(rng):
-    layer, x, memory, src_mask = _planted("a right one")(rng)
-    return layer, x, memory, torch.ones_like(src_mask)
+    return _Function(what.format(**numbers), layer), randn(rng, T_q, d), randn(rng, T_k, d), src_mask
 
 
 CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
-MOVED = "moved(x, changed(memory, j))"
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
@@ -287,8 +264,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when the layer is right, and only rounding depends on what it must not see":
         _planted("a right one that masks after the softmax and divides again", weigh=_masked_after_and_divided),
     "when the layer is right, and the padding stands in front of the words":
-        _planted("a right one, and the padding is not at the end", padding_in_front=True),
-    "when the layer is right, and there is no padding": _without_padding,
+        _planted("a right one, and the padding is not at the end", padding="in front"),
+    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
     "when the layer is right, and norms the memory": _planted("a right one that norms the memory", norm_memory=True),
     "when the layer's norms take mean and variance over the positions":
         _planted("one whose norms take mean and variance over the positions", norm_axis=-2, pre_norm=False),
@@ -300,6 +277,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one in which query {reader} reads nothing of the memory", of_cross=[("reader", "all", False)]),
     "when the layer does not read one word of the memory":
         _planted("one that does not read word {word} of the memory", of_cross=[("all", "word", False)]),
+    "when the layer does not read the last word of the memory, and there is no padding":
+        _planted("one that does not read the last word of the memory", of_cross=[("all", "last", False)],
+                 padding="none"),
     "when the layer masks after the softmax, so that padding has taken its share":
         _planted("one that masks padding after the softmax", weigh_memory=_masked_after),
     "when only one query sees one word of the padding":
@@ -307,62 +287,45 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
                  of_cross=[("reader", "padding", True)]),
     "when the layer sees one word of the padding":
         _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
+    "when the padding stands in front of the words, and the layer sees the first of it":
+        _planted("one that sees word 0 of the memory, which is padding", of_cross=[("all", "first", True)],
+                 padding="in front"),
 }, (
-    *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a "
-          "copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
-          (CAUSAL, "True"), (READ, "True"), (IGNORED, "True")),
-    *each("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
-          "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
-          "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
-          ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
-          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory"),
-          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory", READ, "True", IGNORED, "True"),
-          ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
+    ("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a copy "
+     "(of x, of the memory, of its padding), call the layer again, and compare the outputs.", CAUSAL, "True"),
+    ("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard deviation: "
+     "x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers there, "
+     "torch.randn_like(x[t]), or flip the sign, -x[t].", "-states[i]", "states[i] + 1"),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
-    *each("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs "
-          "before it, out[:t]: output t may change, and so may all after it.",
-          ("[:t]", ""), ("[:t]", "[:t + 1]"), ("in range(len(x))", "in [len(x) - 1]"),
-          ("in range(len(x))", "in range(len(x) - 1)"), ("[:t]", "[:t][:1]")),
-    *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
-          "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
-          "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
-          (READ, "bool(read[:src_mask.sum()].all())"),
-          (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()")),
-    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
-          "`moved` already says which outputs changed; take `.all()` of it.",
-          (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
-    *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
-          "of the memory, which has other places than x: for j in range(len(memory)).",
-          ("for j in range(len(memory))", "for j in range(len(x))"), (READ, "bool(read[src_mask].any(0).all())"),
-          (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[src_mask][0].all())"),
-          (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
-    *each("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
-          "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).",
-          (READ, f"all({MOVED}.all() for j in range(len(x)) if src_mask[j])"),
-          (IGNORED, f"not any({MOVED}.any() for j in range(len(x)) if not src_mask[j])"),
-          ("moved(x, changed(memory, j))", "moved(changed(x, j), memory)"),
-          ("range(len(memory))", "range(len(memory) + 1)")),
-    *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
-          "be read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the "
-          "padding: times a weight of 0 it is NaN. Write a number.)",
-          (IGNORED, "bool(read[~src_mask].any())"),
-          (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    *each("Not all padding was put to the test. Change every memory[j] where src_mask is False; one output that moves "
-          "is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of nothing is True.)",
-          (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[~src_mask][-1].any()"),
-          (IGNORED, "not read[~src_mask].all()"), (IGNORED, "not read[~src_mask].all(1).any()")),
-    *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
-          "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
-          ("> 1e-4", "> 0"), (".abs()", "")),
-    *each("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
-          *(("return causal, reads_memory, ignores_padding", f"return {order}") for order in (
-              "reads_memory, causal, ignores_padding", "causal, ignores_padding, reads_memory",
-              "ignores_padding, reads_memory, causal"))),
+    ("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs before "
+     "it, out[:t]: output t may change, and so may all after it.", "[:t]", "[:t + 1]"),
+    ("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True if "
+     "the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask is True, "
+     "wherever that is.",
+     READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
+    ("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
+     "`moved` already says which outputs changed; take `.all()` of it.", READ, "bool(read[src_mask].any(1).all())"),
+    ("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all of "
+     "the memory, which has other places than x: for j in range(len(memory)).",
+     "when the layer does not read one word of the memory",
+     "when the layer does not read the last word of the memory, and there is no padding"),
+    ("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
+     "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).", "IndexError"),
+    ("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must be "
+     "read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the padding: "
+     "times a weight of 0 it is NaN. Write a number.)", IGNORED, "bool(read[~src_mask].any())"),
+    ("Not all padding was put to the test, or the test fails where there is none. Change every memory[j] where "
+     "src_mask is False; one output that moves is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of "
+     "nothing is True.)",
+     "when the layer is right, and there is no padding",
+     "when only one query sees one word of the padding", "when the layer sees one word of the padding",
+     "when the padding stands in front of the words, and the layer sees the first of it"),
+    ("Numbers are compared too strictly. Sums are rounded, which breaks no promise: torch.allclose(…, atol=1e-5).",
+     "when the layer is right, and only rounding depends on what it must not see"),
+    ("Numbers are compared with their sign. A difference may be negative: .abs() > 1e-5.", ".abs()", ""),
 ))
 
-
-# --- decode_step ---------------------------------------------------------------------------------------------
 
 def decode_step(q, k, v, past_k, past_v):
     """Queries, keys and values ``(B, n_heads, n, d_k)`` of n new words, and ``(B, n_heads, T, d_k)`` of those before,
@@ -375,20 +338,18 @@ def decode_step(q, k, v, past_k, past_v):
     return weights @ v, k, v
 
 
-def _step_inputs(n=1, T=None):
-    """A maker of inputs: n new words, after T in the cache."""
-    def make(rng):
-        B, t, d_k, n_heads = sizes(rng, 4)
-        before = t if T is None else T
-        return (*(randn(rng, B, n_heads, n, d_k) for _ in range(3)),
-                *(randn(rng, B, n_heads, before, d_k) for _ in range(2)))
-    return make
+@maker
+def _step_inputs(rng, n=1, T=None):
+    """N new words, after T in the cache."""
+    B, t, d_k, n_heads = sizes(rng, 4)
+    before = t if T is None else T
+    return (*(randn(rng, B, n_heads, n, d_k) for _ in range(3)),
+            *(randn(rng, B, n_heads, before, d_k) for _ in range(2)))
 
 
 NEW_K, NEW_V = "torch.cat([past_k, k], dim=2)", "torch.cat([past_v, v], dim=2)"
 STEP_MASK, SCALE = "attention.causal_mask(q.size(2), k.size(2))", "math.sqrt(q.size(-1))"
 WEIGHTS, SCORES = f"attention.masked_softmax(q @ k.mT / {SCALE}, mask)", f"(q @ k.mT / {SCALE})"
-OF_THE_PAST = "(q @ past_k.mT / math.sqrt(k.size(-1))).softmax(-1) @ past_v"
 GROWN = f"Append the new keys and the new values: {NEW_K}, and the same for v."
 
 DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_heads, T+n, d_k",
@@ -398,98 +359,30 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
     "when several new words come at once": _step_inputs(n=4),
     "when the first words of all come at once (T = 0)": _step_inputs(n=3, T=0),
 }, (
-    *each(f"The cache is not used: the new word sees only itself. {GROWN}",
-          (NEW_K, "k", NEW_V, "v")),
-    *each(f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
-          ("v, k, v", "v, past_k, past_v"), ("weights @ v, k, v", f"{OF_THE_PAST}, past_k, past_v"),
-          ("v, k, v", "v, k[:, :, -q.size(2):], v[:, :, -q.size(2):]")),
+    (f"The cache is not used: the new word sees only itself. {GROWN}", NEW_K, "k", NEW_V, "v"),
+    (f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
+     "v, k, v", "v, past_k, past_v"),
     ("The new word does not see itself. First append its key and value, then attend to all of them; no mask may hide "
-     "the newest.", "weights @ v, k", f"{OF_THE_PAST}, k"),
+     "the newest.", "weights @ v, k", "(q @ past_k.mT / math.sqrt(k.size(-1))).softmax(-1) @ past_v, k"),
     ("The new key and value stand in front. They belong behind the others, where their place in the sentence is: "
      "torch.cat([past_k, k], dim=2).", "past_k, k]", "k, past_k]", "past_v, v]", "v, past_v]"),
-    *each("A word falls out of the cache, the oldest or the last. It grows: every word before is still to be seen.",
-          ("[past_k,", "[past_k[:, :, :-1],", "[past_v,", "[past_v[:, :, :-1],"),
-          (NEW_K, f"{NEW_K}[:, :, 1:]", NEW_V, f"{NEW_V}[:, :, 1:]")),
-    *each("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
-          ("q @ k.mT", "q @ v.mT"), ("weights @ v, k", "weights @ k, k"), ("v, k, v", "v, v, k")),
-    *each("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
-          ("k], dim=2", "k], dim=0"), ("k], dim=2", "k], dim=1"), ("k], dim=2", "k], dim=-1")),
-    *each("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.",
-          *((SCALE, scale) for scale in ("1", "q.size(-1)", "math.sqrt(k.size(2))",
-                                         "math.sqrt(q.size(1) * q.size(3))"))),
-    *each("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so "
-          "its weights sum to one: dim=-1.",
-          (WEIGHTS, SCORES), (WEIGHTS, f"{SCORES}.softmax(2)"), (WEIGHTS, f"{SCORES}.softmax(1)")),
-    *each("The mask counts from the first key, so that a new word sees only the first, or the first few. The new "
-          "words are the *last* positions: attention.causal_mask(n, T + n).",
-          *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))")),
-          (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril() if q.size(2) > 1 else None")),
-    *each("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
-          "themselves: attention.causal_mask(n, T + n).",
-          (STEP_MASK, "None"), (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril(past_k.size(2) + 1)")),
+    ("A word falls out of the cache, the oldest or the last. It grows: every word before is still to be seen.",
+     NEW_K, f"{NEW_K}[:, :, 1:]", NEW_V, f"{NEW_V}[:, :, 1:]"),
+    ("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
+     "weights @ v, k", "weights @ k, k"),
+    ("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
+     "k], dim=2", "k], dim=1"),
+    ("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.", f" / {SCALE}", ""),
+    ("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so its "
+     "weights sum to one: dim=-1.", WEIGHTS, SCORES),
+    ("The mask counts from the first key, so that a new word sees only the first, or the first few. The new words are "
+     "the *last* positions: attention.causal_mask(n, T + n).", STEP_MASK, f"torch.ones_like({STEP_MASK}).tril()"),
+    ("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
+     "themselves: attention.causal_mask(n, T + n).", STEP_MASK, "None"),
     ("The mask comes after the softmax, when hidden words have taken their share: a row does not sum to one. Hide them "
      "before it, with -inf.", WEIGHTS, f"{SCORES}.softmax(-1) * mask"),
 ), timed=lambda rng: (*(randn(rng, 16, 4, 1, 16) for _ in range(3)), *(randn(rng, 16, 4, 200, 16) for _ in range(2))))
 
-
-# --- sentence_vector -----------------------------------------------------------------------------------------
-
-def sentence_vector(states, mask):
-    """states ``(B, T, d)``, mask ``(B, T)``: the sum of each sentence's word states, divided by the root of the number
-    of its words, ``(B, d)`` (Cer et al. 2018, section 3.1).
-    """
-    total = (states * mask.unsqueeze(-1)).sum(dim=1)                    # (B, d)
-    return total / mask.sum(dim=1, keepdim=True).sqrt()                 # (B, 1)
-
-
-def _states_inputs(B=None, d=None, in_front=False):
-    """A maker of inputs; every sentence has two words or more, and one padded place or more."""
-    def make(rng):
-        b, T, width = sizes(rng, 3)
-        T += 6
-        mask = torch.arange(T) < torch.randint(2, T, (B or b, 1), generator=rng)
-        return randn(rng, B or b, T, d or width), mask.flip(1) if in_front else mask
-    return make
-
-
-ROOT, SUM = "mask.sum(dim=1, keepdim=True).sqrt()", "(states * mask.unsqueeze(-1)).sum(dim=1)"
-
-SENTENCE_VECTOR = Exercise(sentence_vector, {"vector": "B, d"}, {
-    "on ordinary inputs": _states_inputs(),
-    "when the padding stands in front": _states_inputs(in_front=True),
-    "with one sentence (B = 1)": _states_inputs(B=1),
-    "with as many sentences as numbers in a state (B = d)": _states_inputs(B=4, d=4),
-}, (
-    ("This is the mean: the sum is divided by the number of words. Divide by the root of that.", ".sqrt()", ""),
-    *each("A long sentence gets a long vector. Divide the sum by the root of the number of words.",
-          (f" / {ROOT}", ""), ("total /", "total *")),
-    *each("The sum is not divided by the root of the number of words. Each sentence has its own number, and padding "
-          "does not count: mask.sum(dim=1, keepdim=True).", *((ROOT, other) for other in (
-              "math.sqrt(mask.size(1))", "mask.size(1)", "mask.sum().sqrt()", "math.sqrt(states.size(-1))"))),
-    *each("Padding is added up, too. First make its states zero: states * mask.unsqueeze(-1). And count the words "
-          "only: mask.sum(dim=1).", *((" * mask.unsqueeze(-1)", "", ROOT, below) for below in (
-              ROOT, "math.sqrt(mask.size(1))", "mask.size(1)", "1"))),
-    *each("The mask is inverted: the padding is added up. True means that there is a word.",
-          ("mask.unsqueeze", "~mask.unsqueeze"), ("mask.unsqueeze", "~mask.unsqueeze", "/ mask.", "/ (~mask).")),
-    *each("This is the largest number of each feature. Add the states of the words up.",
-          (SUM, "states.masked_fill(~mask.unsqueeze(-1), -math.inf).amax(1)", f" / {ROOT}", ""),
-          (SUM, "states.amax(1)", f" / {ROOT}", "")),
-    *each("This is the state of one place, the first or the last. Add the states of all words up.",
-          (SUM, "states[:, 0]", f" / {ROOT}", ""), (SUM, "states[:, -1]", f" / {ROOT}", "")),
-    ("The vector is brought to length 1. The paper only divides by the root of the number of words.",
-     f"total / {ROOT}", "F.normalize(total, dim=-1)"),
-    ("(B, T, d) times (B, T) do not line up. Give the mask an axis for the features: mask.unsqueeze(-1).",
-     ".unsqueeze(-1)", ""),
-    ("The number of words lost an axis, so that (B, d) meets (B,). Keep it: mask.sum(dim=1, keepdim=True).",
-     ", keepdim=True", ""),
-    ("states[mask] puts the words of all sentences into one list. Keep the batch: states * mask.unsqueeze(-1).",
-     SUM, "states[mask].sum(0)", ROOT, "mask.sum().sqrt()"),
-    ("The words are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
-     "are words.", "mask.unsqueeze(-1)", "(torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)).unsqueeze(-1)"),
-))
-
-
-# --- effective_words -----------------------------------------------------------------------------------------
 
 def effective_words(weights):
     """Weights ``(…, T_k)`` to ``(…)``: among how many words each row is spread, the exponential of its entropy."""
@@ -497,18 +390,17 @@ def effective_words(weights):
     return (-(weights * logs).sum(dim=-1)).exp()
 
 
-def _rows(hard=False):
+@maker
+def _rows(rng, hard=False):
     """A maker of rows of weights, with ``hard`` one in four of them on a single word, with zeros elsewhere."""
-    def make(rng):
-        B, T_q, T_k = sizes(rng, 3)
-        weights = (3 * randn(rng, B, T_q + 1, T_k)).softmax(-1)
-        if hard:
-            weights[:, 0] = F.one_hot(torch.arange(B) % T_k, T_k).float()
-        return (weights.double(),)                 # in float64 no gradient is asked for: it is a measurement
-    return make
+    B, T_q, T_k = sizes(rng, 3)
+    weights = (3 * randn(rng, B, T_q + 1, T_k)).softmax(-1)
+    if hard:
+        weights[:, 0] = F.one_hot(torch.arange(B) % T_k, T_k).float()
+    return (weights.double(),)                 # in float64 no gradient is asked for: it is a measurement
 
 
-LOGS, ENTROPY = "weights.masked_fill(weights == 0, 1).log()", "-(weights * logs).sum(dim=-1)"
+ENTROPY = "-(weights * logs).sum(dim=-1)"
 
 EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
     "on ordinary inputs": _rows(),
@@ -522,18 +414,15 @@ EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
      ".log()", ".log2()"),
     ("The sign is lost: logarithms of weights are negative, and the entropy is minus their mean.",
      "(-(weights", "((weights"),
-    *each("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, "
-          "or set its weight to 1 before the logarithm.", (LOGS, "weights.log()")),
-    *each("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
-          ("sum(dim=-1)", "sum(dim=1)"), ("sum(dim=-1)", "sum(dim=0)"), ("sum(dim=-1)", "sum()")),
-    *each("This counts the words whose weight is not 0, however small. Use the entropy.",
-          ("(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()")),
+    ("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, or "
+     "set its weight to 1 before the logarithm.", "when all weight is on one word, and the others have 0"),
+    ("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.", "dim=-1", "dim=1"),
+    ("This counts the words whose weight is not 0, however small. Use the entropy.",
+     "(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()"),
     ("This is the inverse of the summed squares, another measure of spread. Use the exponential of the entropy.",
      "(-(weights * logs).sum(dim=-1)).exp()", "1 / weights.pow(2).sum(dim=-1)"),
 ))
 
-
-# --- layer_parameters ----------------------------------------------------------------------------------------
 
 def layer_parameters(d_model, d_ff, decoder):
     """How many numbers a layer learns; a decoder layer has one attention and one norm more."""
@@ -543,11 +432,10 @@ def layer_parameters(d_model, d_ff, decoder):
     return attention + feed_forward + 2 * norm + decoder * (attention + norm)
 
 
-def _widths(decoder):
-    def make(rng):
-        a, b = sizes(rng, 2)
-        return 8 * a, 40 * b + 8, decoder
-    return make
+@maker
+def _widths(rng, decoder):
+    a, b = sizes(rng, 2)
+    return 8 * a, 40 * b + 8, decoder
 
 
 LAYER_PARAMETERS = Exercise(layer_parameters, {"parameters": ""}, {
@@ -559,20 +447,16 @@ LAYER_PARAMETERS = Exercise(layer_parameters, {"parameters": ""}, {
           ("d_model * d_model + d_model", "d_model * d_model", " + d_ff + d_model", ""),
           ("d_model * d_model + d_model", "d_model * d_model")),
     *each("The biases of the feed-forward network are d_ff numbers inside and d_model at its end.",
-          (" + d_ff + d_model", ""), (" + d_ff + d_model", " + 2 * d_model"), (" + d_ff + d_model", " + 2 * d_ff"),
-          (" + d_ff + d_model", " + d_ff"), (" + d_ff + d_model", " + d_model")),
+          (" + d_ff + d_model", ""), (" + d_ff + d_model", " + d_ff")),
     ("The feed-forward network has two matrices, into d_ff numbers and back.", "2 * d_model * d_ff", "d_model * d_ff"),
     *each("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two in "
           "an encoder layer, three in a decoder layer.", ("2 * d_model  ", "d_model  "), ("2 * norm", "norm"),
-          ("attention + norm)", "attention)"), ("2 * norm", "3 * norm")),
-    *each("A decoder layer has a second attention, which reads the memory.",
-          ("attention + norm)", "norm)"), (" + decoder * (attention + norm)", "")),
+          ("attention + norm)", "attention)")),
+    ("A decoder layer has a second attention, which reads the memory.", "attention + norm)", "norm)"),
     ("A decoder layer has one feed-forward network, as an encoder layer has.",
      "decoder * (attention + norm)", "decoder * (attention + norm + feed_forward)"),
 ))
 
-
-# --- combined_gradient ---------------------------------------------------------------------------------------
 
 def combined_gradient(gradients, n_tokens):
     """Gradients ``(P, n)`` of P processes' mean losses, and how many tokens each had ``(P,)``, to that of the mean over
@@ -582,29 +466,29 @@ def combined_gradient(gradients, n_tokens):
     return (shares.unsqueeze(1) * gradients).sum(dim=0)
 
 
-def _processes(equal=False):
-    def make(rng):
-        P, n = sizes(rng, 2)
-        tokens = torch.full((P,), 7) if equal else torch.randint(3, 60, (P,), generator=rng)
-        return randn(rng, P, n).double(), tokens.double()     # float64, as in the lesson: no gradient is asked for
-    return make
+@maker
+def _processes(rng, equal=False):
+    P, n = sizes(rng, 2)
+    tokens = torch.full((P,), 7) if equal else torch.randint(3, 60, (P,), generator=rng)
+    return randn(rng, P, n).double(), tokens.double()     # float64, as in the lesson: no gradient is asked for
 
 
-SHARES, WEIGHED = "n_tokens / n_tokens.sum()", "(shares.unsqueeze(1) * gradients).sum(dim=0)"
+SHARES, WEIGHTED = "n_tokens / n_tokens.sum()", "(shares.unsqueeze(1) * gradients).sum(dim=0)"
 
 COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
-    "when all have as many tokens": _processes(equal=True),
+    "when all have equally many tokens": _processes(equal=True),
     "when they have different numbers of tokens": _processes(),
 }, (
-    ("Every process counts the same, however few tokens it had. Weigh each gradient by its share of the tokens.",
-     WEIGHED, "gradients.mean(dim=0)"),
+    ("Every process counts the same, however few tokens it had. Weight each gradient by its share of the tokens.",
+     WEIGHTED, "gradients.mean(dim=0)"),
     *each("The gradients are added up, not averaged: the step would grow with the number of processes.",
-          (WEIGHED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
-    *each("The sum is not divided by the number of all tokens.", (SHARES, "n_tokens"),
-          (SHARES, "n_tokens", "sum(dim=0)", "mean(dim=0)")),
-    ("The processes are weighed by the inverse of their tokens. Many tokens: much weight.",
+          (WEIGHTED, "gradients.sum(dim=0)"), (SHARES, "n_tokens / n_tokens.mean()")),
+    *each("The gradients are divided by numbers of tokens. They are those of mean losses, divided already: multiply "
+          "each by its process's share of all tokens.", (SHARES, "1 / n_tokens"),
+          (WEIGHTED, "gradients.sum(dim=0) / n_tokens.sum()")),
+    ("The sum is not divided by the number of all tokens.", SHARES, "n_tokens"),
+    ("The processes are weighted by the inverse of their tokens. Many tokens: much weight.",
      SHARES, "(1 / n_tokens) / (1 / n_tokens).sum()"),
-    *each("The sum runs over the parameters. Axis 0 counts the processes: sum(dim=0).", ("sum(dim=0)", "sum(dim=1)")),
     ("The weighted gradients are averaged once more: the shares sum to one already.",
      "(shares.unsqueeze(1) * gradients).sum(dim=0)", "(shares.unsqueeze(1) * gradients).mean(dim=0)"),
     ("(P,) and (P, n) do not line up. Give the shares an axis for the parameters: shares.unsqueeze(1).",
@@ -612,5 +496,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, SENTENCE_VECTOR,
-             EFFECTIVE_WORDS, LAYER_PARAMETERS, COMBINED_GRADIENT)
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, EFFECTIVE_WORDS,
+             LAYER_PARAMETERS, COMBINED_GRADIENT)

@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import bert
 from ..pretraining import LITTLE, Classifier, mask_tokens
 from .counted import Counted
-from .engine import Exercise, attempt, close
+from .engine import Exercise, attempt, close, each
 from .inputs import maker, number, randn, sizes
 from .lesson_04 import ENCODER_LAYER
 from .symbolic import Layer
@@ -42,8 +42,6 @@ def _pair_inputs(rng, change=lambda a, b: (a, b)):
 
 
 SEGMENTS = "[0] * len(first) + [1] * len(second)"
-LOOKED_UP = ("The segment is looked up by the piece, and a piece may stand at several places. Count the places: 0 for "
-             "[CLS], a and its [SEP], 1 for b and its [SEP].")
 
 PAIR_INPUT = Exercise(pair_input, {"pieces": "", "segments": ""}, {
     "on ordinary inputs": _pair_inputs(),
@@ -62,8 +60,9 @@ PAIR_INPUT = Exercise(pair_input, {"pieces": "", "segments": ""}, {
      SEGMENTS, "[0] * len(first[1:]) + [1] * (len(second) + 1)"),
     ("The special pieces have no segment. Each place has one: [CLS] and the first [SEP] 0, the second [SEP] 1.",
      SEGMENTS, "[0] * len(a) + [1] * len(b)"),
-    (LOOKED_UP, SEGMENTS, "[0, *(int(p in b) for p in a), 0] + [1] * len(second)"),
-    (LOOKED_UP, SEGMENTS, '[int(i > first.index("[SEP]")) for i in range(len(first + second))]'),
+    *each("The segment is looked up by the piece, and a piece may stand at several places. Count the places: 0 for "
+          "[CLS], a and its [SEP], 1 for b and its [SEP].", ("when a piece stands in both texts",),
+          ("when a piece of the first text is itself [SEP]",)),
 ))
 
 
@@ -122,10 +121,6 @@ LONGEST = "Take the longest piece that fits: begin with the whole rest, and make
 MARKED = "Inside a word a piece is written with ##, in the vocabulary and in the result."
 ALL_OR_NOTHING = 'If a rest begins with no known piece, the whole word is ["[UNK]"].'
 MARK, NONE_FITS = '("##" if start else "")', 'return ["[UNK]"]'
-ALL_CUTS = f"""def cuts(start):
-        known = [end for end in range(len(word), start, -1) if {MARK} + word[start:end] in vocab]
-        return [[{MARK} + word[start:end], *rest] for end in known for rest in cuts(end)] if word[start:] else [[]]
-    return next(iter(cuts(0)), ["[UNK]"])"""
 
 SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
     "on ordinary inputs": _words(),
@@ -147,7 +142,6 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
      f"the end of a slice is not part of it, so the first end to try is len(word). {LONGEST}",
      "range(len(word)", "range(len(word) - 1"),
     (f"## is missing in the result. {MARKED}", "append(piece)", "append(word[start:end])"),
-    (f"The rest is looked up without ##. {MARKED}", "if piece in", "if word[start:end] in"),
     (f"The rest is looked up without ##. {MARKED}", f"{MARK} + ", ""),
     ("The first piece is looked up with ##, too. ## stands only inside a word.", MARK, '"##"'),
     ("The word is cut from its end. WordPiece begins at the beginning.", "start = [], 0", "end = [], len(word)",
@@ -160,11 +154,10 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
     ("replace() takes the piece out at every place of the word. Cut it off the beginning: word[len(piece):].",
      "start = end\n", 'word, start = word[:end] + word[end:].replace(word[start:end], ""), end\n'),
     ("The word was cut in another way when the longest piece led nowhere. WordPiece is greedy: it takes the longest "
-     "piece and never goes back. That is fast, and sometimes not the best cut.", "pieces, start = [], 0", ALL_CUTS),
+     "piece and never goes back. That is fast, and sometimes not the best cut.",
+     "when the longest first piece leads nowhere", "when a shorter first piece would make fewer pieces"),
 ))
 
-
-# --- mask_tokens ---------------------------------------------------------------------------------------------
 
 def _seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
@@ -219,43 +212,26 @@ def _masking_counts(function, arguments, result) -> dict[tuple[str, float], Tens
     }
 
 
-OVERWRITTEN = ("The random ids are written over the [MASK], or a part of them. Choose among the asked places that have "
-               "not become [MASK]; of those it is one half.")
-DRAWN_ONCE = ("One draw serves all places, or a whole text, or a column of all texts. Draw for each place: its size is "
-              "ids.shape.")
-FEWER = ("Targets come from what stands in inputs. All chosen places are asked: the 20 % without [MASK], and the 10 % "
-         "that stay as they were, too.")
-LOT = "lot = torch.rand(ids.shape, generator=generator)"
 
 MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
     "on ordinary inputs": _masking_inputs,
     "with another share (0.4)": lambda rng: _masking_inputs(rng, 0.4),
 }, (
-    ("can_mask is not used. Special pieces and padding are not asked: & can_mask.", "share) & can_mask", "share)"),
     ("Every asked place becomes [MASK]. Either two of the three branches are missing, or one random number decides "
      "twice: what is below 0.15 is below 0.8, too. Draw two.", "lot < 0.8", "lot < 1", "lot >= 0.9", "lot > 1"),
-    ("Each place is asked, since the targets are all ids. Where nothing is asked, it is -100: the loss skips it.",
-     "torch.where(asked, ids, -100)", "ids.clone()"),
     ("The targets are the new ids. The model has to say what stood there *before*.", "(asked, ids,", "(asked, inputs,"),
-    *((FEWER, "(asked, ids,", f"({chosen}, ids,") for chosen in ("inputs == mask_id", "inputs != ids")),
-    ("Pieces are replaced that are not asked. 80, 10 and 10 % are shares of the asked places; the others stay.",
-     "asked & (lot < 0.8)", "can_mask & (lot < 0.8)", "asked & (lot >= 0.9)", "can_mask & (lot >= 0.9)"),
-    (OVERWRITTEN, "(lot >= 0.9)", "(torch.rand(ids.shape, generator=generator) < 0.1)"),
-    (OVERWRITTEN, "lot >= 0.9", "lot < 0.9"),
+    ("Targets come from what stands in inputs. All chosen places are asked: the 20 % without [MASK], and the 10 % that "
+     "stay as they were, too.", "(asked, ids,", "(inputs == mask_id, ids,"),
+    ("The random ids are written over the [MASK], or a part of them. Choose among the asked places that have not "
+     "become [MASK]; of those it is one half.", "lot >= 0.9", "lot < 0.9"),
     ("Of the fifth that is left after [MASK], a tenth gets a random id: that is 2 %. Half of it does, 10 % of the "
      "asked, and the other half stays.", "lot >= 0.9", "lot >= 0.98"),
-    ("Random ids go from 0 to vocab_size - 1, which is the last piece: torch.randint(vocab_size, …).",
-     "randint(vocab_size", "randint(1, vocab_size + 1"),
-    (DRAWN_ONCE, "(torch.rand(ids.shape,", "(torch.rand(ids.shape[1],"),
-    (DRAWN_ONCE, LOT, "lot = torch.rand(ids.shape[1], generator=generator)"),
-    (DRAWN_ONCE, LOT, "lot = torch.rand(len(ids), 1, generator=generator)"),
-    (DRAWN_ONCE, "vocab_size, ids.shape", "vocab_size, ()"),
-    (DRAWN_ONCE, "vocab_size, ids.shape", "vocab_size, ids.shape[1:]"),
-    (DRAWN_ONCE, "vocab_size, ids.shape", "vocab_size, (len(ids), 1)"),
+    ("One draw serves all places, or a whole text, or a column of all texts. Draw for each place: its size is "
+     "ids.shape.", "lot = torch.rand(ids.shape,", "lot = torch.rand(ids.shape[1],"),
     ("inputs and targets are swapped: return inputs, targets.",
      "return inputs, torch.where(asked, ids, -100)", "return torch.where(asked, ids, -100), inputs"),
     ("A draw does not use the generator: two calls with the same seed differ. Give it to each draw: "
-     "generator=generator.", LOT, "lot = torch.rand(ids.shape)"),
+     "generator=generator.", "lot = torch.rand(ids.shape, generator=generator)", "lot = torch.rand(ids.shape)"),
 ), counts=_masking_counts)
 
 
@@ -291,8 +267,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
     ("The numbers of pieces are (B,), the sums (B, d): keep the axis with mask.sum(dim=1, keepdim=True).",
      "dim=1, keepdim=True", "dim=1"),
     (f"The sum is divided by T, padding included. {COUNT_PIECES}", N_PIECES, "mask.size(1)"),
-    *((f"All sums are divided by the same number, that of the longest text or of all. {COUNT_PIECES}", N_PIECES, number)
-      for number in ("mask.sum(dim=1).max()", "mask.sum()")),
+    (f"All sums are divided by the same number, that of the longest text or of all. {COUNT_PIECES}",
+     N_PIECES, "mask.sum()"),
     ("This is the sum. Divide by the number of pieces.", f" / {N_PIECES}", ""),
     ("This is the first state, that of [CLS]. Take the mean of all pieces.", f"total / {N_PIECES}", "states[:, 0]"),
     ("The mask is inverted: this is the mean of the padding. True means that there is a piece.",
@@ -303,8 +279,8 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
      "mask.unsqueeze(-1)", "mask"),
     ("The pieces are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
      "are pieces.", "    total", "    mask = torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)\n    total"),
-    *(("A text without pieces divides by 0, or all numbers were made larger against that. Let the number be 1 at "
-       "least: .clamp(min=1); its sum is zero already.", ".clamp(min=1)", instead) for instead in ("", " + 1")),
+    ("A text without pieces divides by 0. Let the number be 1 at least: .clamp(min=1); its sum is zero already.",
+     "when a text has no pieces"),
 ))
 
 
@@ -340,17 +316,10 @@ def _some(rng, words, changed):
     return [changed(word) if i == first or number(rng, 0, 2) else word for i, word in enumerate(words)]
 
 
-REPEATED = ("A word counts as often as it stands in both, the smaller of the two numbers, and no set keeps that: "
-            "(Counter(p) & Counter(t)).total().")
 EVERY_MARK = ("Punctuation stays with the words, all or a part, so that *bank.* is not *bank*. Take out every mark of "
               "string.punctuation, at the ends of words and inside.")
-NOT_DIVIDED = ("0 is divided by 0. If both answers are empty, it is 1.0; if one is, or if no word is shared (precision "
-               "and recall are both 0), it is 0.0. Ask for that first.")
 SHARED, CLEAN = "(Counter(p) & Counter(t)).total()", '"".join(c for c in text.lower() if c not in string.punctuation)'
-RESULT, EMPTY = f"2 * {SHARED} / (len(p) + len(t))", "        return float(p == t)"
-NO_ARTICLES = 'if word not in ("a", "an", "the")'
-HALVES = (f"precision, recall = {SHARED} / len(p), {SHARED} / len(t)\n"
-          "    return 2 * precision * recall / (precision + recall)")
+RESULT, NO_ARTICLES = f"2 * {SHARED} / (len(p) + len(t))", 'if word not in ("a", "an", "the")'
 
 SPAN_F1 = Exercise(span_f1, {"f1": ""}, {
     "on ordinary inputs": _answers(),
@@ -372,22 +341,20 @@ SPAN_F1 = Exercise(span_f1, {"f1": ""}, {
     ("This is the exact match: 1 if the answers are the same. F1 also rewards a part.", RESULT, "float(p == t)"),
     ("Letters are compared. Cut the answers into words first: .split().",
      "    if not p", '    p, t = " ".join(p), " ".join(t)\n    if not p'),
-    (REPEATED, RESULT, "2 * len({*p} & {*t}) / len([*{*p}, *{*t}])"),
-    (REPEATED, SHARED, "len({*p} & {*t})"),
-    (REPEATED, SHARED, "sum(word in t for word in p)"),
+    ("A word counts as often as it stands in both, the smaller of the two numbers, and no set keeps that: "
+     "(Counter(p) & Counter(t)).total().", "when a word stands there more than once"),
     ("The articles a, an and the are left out of both answers. They count here.", f" {NO_ARTICLES}", ""),
     ("Articles are cut out of other words, too (banana, Ana). Leave out whole words only.",
      "text.split()", 'text.replace("the", "").replace("an", "").replace("a", "").split()'),
     (EVERY_MARK, CLEAN, "text.lower()"),
-    (EVERY_MARK, "string.punctuation", """'.,:;!?"'"""),
+    (EVERY_MARK, "with capitals, articles and all of string.punctuation at once"),
     ("Punctuation is replaced by a space: u.s. becomes two words. SQuAD takes the marks out: us.",
      CLEAN, '"".join(" " if c in string.punctuation else c for c in text.lower())'),
     ("Articles are taken out before punctuation, so that *a.* stays. In order: lower case, punctuation, articles.",
      CLEAN, f'" ".join(word for word in text.lower().split() {NO_ARTICLES})', f"text.split() {NO_ARTICLES}",
      '"".join(c for c in text if c not in string.punctuation).split()'),
-    (NOT_DIVIDED, f"return {RESULT}", HALVES),
-    (NOT_DIVIDED, EMPTY, "        return 0 / 0"),
-    ("Two empty answers are the same: 1.0.", EMPTY, "        return 0.0"),
+    ("0 is divided by 0 if no word is shared: precision and recall are both 0. F1 is then 0.0: ask for that first.",
+     "when no word is shared"),
 ))
 
 
@@ -413,8 +380,6 @@ def _logits(rng, more=lambda k, n: (0.0, 0.0), max_len=None):
 
 ONE_PAIR = ("Start and end are chosen each on its own. It is the *pair* that must be allowed and best: add up all "
             "pairs, start.unsqueeze(1) + end is (T, T).")
-PASSAGE = ("is_passage is not used, or for one of the two places only: [CLS] or the question may be in the answer. Use "
-           "is_passage.unsqueeze(1) & is_passage.")
 LENGTH = "From first to last there are last - first + 1 pieces, at most max_len: last - first < max_len."
 DIVMOD = "divmod(scores.argmax().item(), len(start))"
 OUTSIDE = "    start, end = (x.masked_fill(~is_passage, -math.inf) for x in (start, end))\n    place ="
@@ -439,8 +404,8 @@ BEST_SPAN = Exercise(best_span, {"first": "", "last": ""}, {
     ("last stands before first in some results. Rows of the sums are first, columns last: only the upper triangle is "
      "allowed, triu().", "(n >= 0) & (n <", "(n.abs() <"),
     ("first and last are always different here. A span of one piece is allowed: first <= last.", "n >= 0", "n > 0"),
-    (PASSAGE, " & is_passage & is_passage.unsqueeze(1)", ""),
-    (PASSAGE, " & is_passage.unsqueeze(1)", ""),
+    ("is_passage is not used, or for one of the two places only: [CLS] or the question may be in the answer. Use "
+     "is_passage.unsqueeze(1) & is_passage.", " & is_passage & is_passage.unsqueeze(1)", ""),
     (f"max_len is not used. {LENGTH}", " & (n < max_len)", ""),
     (f"One piece too many is allowed. {LENGTH}", "n < max_len", "n <= max_len"),
     ("last is one too far, as the end of a slice. Here last is the place of the last piece.",
@@ -466,9 +431,6 @@ def _layers(rng, same=False, scale=1.0, most=None):
 
 
 WEIGHTS_SUM = "The weights are shares of the layers and sum to one: s.softmax(dim=0)."
-LAYER_AXIS = ("The weights do not line up with the layers, which are axis 1 of the states: s.softmax(0).view(-1, 1, 1) "
-              "does. Then sum over dim=1.")
-NO_VIEW, BY_STATES = (".view(-1, 1, 1)", ""), ("weights * states", "states * weights")
 SOFTMAX, MIX = "s.softmax(dim=0)", "(weights * states).sum(dim=1)"
 
 SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
@@ -482,22 +444,18 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
     (f"exp(s) is not divided by its sum. {WEIGHTS_SUM}", SOFTMAX, "s.exp()"),
     ("The softmax runs over an axis of one number: each layer has the weight 1.", SOFTMAX, "torch.ones_like(s)"),
     ("The weighted layers are averaged. The weights already sum to one: take the sum.", "sum(dim=1)", "mean(dim=1)"),
-    *(("The embeddings are left out. They are layer 0 of the L + 1, and s has a number for them, too.",
-       SOFTMAX, weights, "weights * states", "weights * states[:, 1:]")
-      for weights in ("s[1:].softmax(dim=0)", "s.softmax(dim=0)[1:]")),
+    ("The embeddings are left out. They are layer 0 of the L + 1, and s has a number for them, too.",
+     SOFTMAX, "s[1:].softmax(dim=0)", "weights * states", "weights * states[:, 1:]"),
     ("This is the last layer only. Mix all of them.", MIX, "states[:, -1]"),
     ("gamma is inside the softmax. It scales the finished sum: gamma * (…).",
      "gamma * ", "", SOFTMAX, "(gamma * s).softmax(dim=0)"),
     ("The softmax is over the states. It is over s, the weights of the layers: one for each layer, the same for all "
      "words.", "weights * states", "s.view(-1, 1, 1) * states.softmax(1)"),
-    ("The batch was summed, not the layers, which are axis 1: sum over dim=1.", "sum(dim=1)", "sum(dim=0)"),
-    (LAYER_AXIS, *NO_VIEW),
-    (LAYER_AXIS, *NO_VIEW, *BY_STATES),
-    (LAYER_AXIS, *NO_VIEW, "weights * states", "weights @ states"),
-    (LAYER_AXIS, "view(-1, 1, 1)", "view(-1, 1)"),
-    (LAYER_AXIS, "view(-1, 1, 1)", "view(-1, 1)", *BY_STATES),
+    *each("The weights do not line up with the layers, which are axis 1 of the states: s.softmax(0).view(-1, 1, 1) "
+          "does. Then sum over dim=1.", (".view(-1, 1, 1)", "", "weights * states", "weights @ states"),
+          ("view(-1, 1, 1)", "view(-1, 1)", "weights * states", "states * weights")),
     ("exp(s) is infinite for large s. torch.softmax subtracts the largest first: s.softmax(0).",
-     SOFTMAX, "(s.exp() / s.exp().sum())"),
+     "when the numbers in s are large (around 100)"),
 ))
 
 
@@ -544,17 +502,14 @@ FINE_TUNING_STEP = Trained(fine_tuning_step, {"loss": ""}, {
     "on ordinary inputs": _three_batches,
     "with one text": lambda rng: _three_batches(rng, 1),
 }, (
-    *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT, FROZEN, (*FROZEN, *KEPT))),     # shows in the first loss
+    *((TWICE, *PROBABILITIES, *edits) for edits in ((), KEPT, (*FROZEN, *KEPT))),     # shows in the first loss
     *((NO_GRAD, *FROZEN, *edits) for edits in ((), KEPT)),
     (ADDED_UP, *KEPT),
     (NOTHING_MOVES, BACKWARD, f"{BACKWARD}    optimizer.zero_grad()\n"),
-    (NOTHING_MOVES, BACKWARD, ""),
     (NOTHING_MOVES, "    optimizer.step()\n", ""),
     ("The mask is not used: padding is read as if it were text.", "*texts", "texts[0], None, texts[2]"),
     ("The losses of a batch are added up. Take their mean, which is cross_entropy's default: otherwise the step grows "
      "with the batch.", "labels)  ", 'labels, reduction="sum")  '),
-    ("Return the loss as a number: loss.item(). A tensor would keep the step's whole graph in memory.",
-     "loss.item()", "loss"),
 ))
 
 
@@ -583,9 +538,8 @@ LORA_LINEAR = Exercise(lora_linear, {"y": "B, T, d_out"}, {
     ("scale is not used. It scales the correction, not the layer.", "scale * ", ""),
     ("scale multiplies the layer, too. It scales the correction only.",
      f"x @ W.T + b + {CORRECTION}", "scale * (x @ W.T + b + x @ A.T @ B.T)"),
-    ("A and B are not transposed. As in nn.Linear, rows are outputs: x @ A.T, then @ B.T.", "A.T @ B.T", "A @ B"),
-    ("W is not transposed. As in nn.Linear, its rows are outputs: x @ W.T.", "W.T", "W"),
-    ("First through A, down to r numbers, then through B: x @ A.T @ B.T.", "A.T @ B.T", "B.T @ A.T"),
+    *each("As in nn.Linear, rows are outputs: x @ W.T. First through A, down to r numbers, then through B: "
+          "x @ A.T @ B.T.", ("A.T @ B.T", "A @ B"), ("W.T", "W"), ("A.T @ B.T", "B.T @ A.T")),
     ("The published layer is missing: x @ W.T + b stays as it is, and the correction is added.", "x @ W.T + b + ", ""),
 ))
 
@@ -604,8 +558,6 @@ def _two_vocabularies(rng, pick=lambda rng, n: torch.randperm(n, generator=rng)[
     return ids, n, shared
 
 
-SPECIAL_ONLY = ("The pieces that stay are those in shared, whichever they are, not the first ids of the vocabulary: "
-                "torch.isin(ids, shared).")
 SHIFT = "ids + n_pieces"
 
 INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
@@ -617,16 +569,14 @@ INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
     ("The shared pieces moved, too. They are the same in both languages and keep their ids.",
      f"torch.where(torch.isin(ids, shared), ids, {SHIFT})", SHIFT),
     ("It is the wrong way round: the shared pieces moved, and the others stayed.", f"ids, {SHIFT}", f"{SHIFT}, ids"),
-    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids < 5"),
-    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids < len(shared)"),
-    (SPECIAL_ONLY, "torch.isin(ids, shared)", "ids == 0"),
+    *each("The pieces that stay are those in shared, whichever they are, not the first ids of the vocabulary: "
+          "torch.isin(ids, shared).", ("torch.isin(ids, shared)", "ids < 5"),
+          ("torch.isin(ids, shared)", "ids < len(shared)")),
     ("Only the first of the shared pieces stays. All of them do: torch.isin(ids, shared).",
      "torch.isin(ids, shared)", "torch.isin(ids, shared[:1])"),
     ("The shift is n_pieces, also where some pieces are shared: what is shared leaves a gap, and that is all right.",
      SHIFT, f"{SHIFT} - len(shared)"),
-    ("The shift is one short. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
-     SHIFT, f"{SHIFT} - 1"),
-    ("The shift is one too long. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
+    ("The shift is off by one. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
      SHIFT, f"{SHIFT} + 1"),
 ))
 
@@ -646,15 +596,13 @@ def _words_to_match(rng, same=False):
 
 
 NORMED = "english, fake = F.normalize(english, dim=1), F.normalize(fake, dim=1)"
-LONG_ROWS = ("Long vectors win: a product grows with the length. The cosine divides by it: F.normalize(fake, dim=1) "
-             "first.")
 
 NEAREST_WORDS = Exercise(nearest_words, {"nearest": "n"}, {
     "on ordinary inputs": _words_to_match,
     "when both languages have the same number of words": lambda rng: _words_to_match(rng, same=True),
 }, (
-    (LONG_ROWS, NORMED, "pass"),
-    (LONG_ROWS, NORMED, "english = F.normalize(english, dim=1)"),
+    ("Long vectors win: a product grows with the length. The cosine divides by it: F.normalize(fake, dim=1) first.",
+     NORMED, "pass"),
     ("For each *fake* word the nearest English one is looked up. Rows of the product are English words: argmax(dim=1).",
      "argmax(dim=1)", "argmax(dim=0)"),
     ("This is the furthest word: the largest cosine is the nearest.", "argmax(dim=1)", "argmin(dim=1)"),
@@ -662,8 +610,6 @@ NEAREST_WORDS = Exercise(nearest_words, {"nearest": "n"}, {
      NORMED, NORMED.replace("dim=1", "dim=0")),
     ("This is the nearest by distance, for which the length counts. Asked for is the largest cosine.",
      NORMED, "pass", "(english @ fake.T).argmax(dim=1)", "torch.cdist(english, fake).argmin(dim=1)"),
-    ("These are the cosines. Asked for is which row has the largest: argmax(dim=1).",
-     "(english @ fake.T).argmax(dim=1)", "(english @ fake.T).amax(dim=1)"),
 ))
 
 

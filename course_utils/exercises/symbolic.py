@@ -103,13 +103,18 @@ class Layer(Exercise):
                 odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.given().keys()]
                 odd += ["nothing is added: a residual connection is x + F(x)"] * (" + " not in str(mine))
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
+                if sorted(calls) == sorted(2 * once):
+                    odd = ["every part is called twice: does one way through the function lack its `return`"]
+                odd = odd or _misplaced(mine.given(), right.given())
+                if not odd and sorted(calls) == sorted(once) and calls != once:
+                    mine_first, first = next(pair for pair in zip(calls, once, strict=True) if pair[0] != pair[1])
+                    odd = [f"{mine_first} is called before {first}, which comes first"]
                 odd = odd or [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
                               for x in right.terms if isinstance(x, str) and x not in mine.terms]
-                odd = odd or _misplaced(mine.given(), right.given())
-                odd = odd or [f"{part} gets {x} as it came in, not what the first half made of it"
+                odd = odd or [f"{part} gets {x} as it came in, not what the part before made of it"
                               for part, x in mine.given().items()
                               if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
-                odd = odd or [f"the last sum adds {x} as it came in, not what the first half made of it"
+                odd = odd or [f"the last sum adds {x} as it came in, not what the part before made of it"
                               for x in _last_sum(mine).terms if isinstance(x, str)
                               and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
                 raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
@@ -149,11 +154,9 @@ def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]
     odd = []
     for part, given in mine.items():
         inside, expected = _caller(given), _caller(right.get(part))
-        if not inside or inside == expected or given == right.get(part):
+        if not inside or expected or given == right.get(part):
             continue
-        if expected:
-            odd.append(f"{part} gets what {inside} returned; expected what {expected} returns")
-        elif len(right[inside].terms) > 1:
+        if len(right[inside].terms) > 1:
             odd.append(f"{inside} stands in front of {part}, and belongs after the sum")
         else:
             place = "in front of it" if _caller(right[inside]) == part else "after the sum"

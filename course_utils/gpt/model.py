@@ -16,15 +16,21 @@ from ..attention import MultiHeadAttention
 from ..checks import at_least, check_ids, no_nan
 from ..data.text import Embedding
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, FeedForward, look_back, small_start
+from ..transformer import Cache, FeedForward, Layer, look_back, small_start
 from ..transformer import Config as TransformerConfig
 
 
 class SwiGLU(nn.Module):
-    """A feed-forward network with a gate: ``W_down (silu(W_gate x) * W_up x)`` (Shazeer 2020, eq. 6)."""
+    """A feed-forward network with a gate: ``W_down (silu(W_gate x) * W_up x)`` (Shazeer 2020, eq. 6).
+
+    Another ``config.activation`` than the default is a ``ValueError``.
+    """
 
     def __init__(self, config: "Config"):
         super().__init__()
+        if config.activation is not TransformerConfig.activation:
+            raise ValueError(f"config has activation={config.activation.__name__}, but a SwiGLU's is SiLU; leave "
+                             "activation at its default, or give feed_forward=FeedForward.")
         self.W_gate, self.W_up = (nn.Linear(config.d_model, config.d_ff, bias=config.bias) for _ in range(2))
         self.W_down = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
 
@@ -52,8 +58,6 @@ class Config(TransformerConfig):
     """Heads of keys and values, see `MultiHeadAttention`; by default as many as queries have."""
     attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
     """Made with the arguments of `MultiHeadAttention`; another class of its methods can stand here."""
-    bias: bool = True
-    """Whether attention and feed-forward network add vectors; a `FeedForward` always does."""
 
 
 def llama_config(**sizes) -> Config:
@@ -61,23 +65,20 @@ def llama_config(**sizes) -> Config:
     return Config(**{"norm": nn.RMSNorm, "feed_forward": SwiGLU, "rotary": True, "bias": False} | sizes)
 
 
-class GPTLayer(nn.Module):
+class GPTLayer(Layer):
     """Causal self-attention, then a feed-forward network; the norm before each, a residual around each."""
 
     def __init__(self, config: Config):
-        super().__init__()
+        super().__init__(config)
         self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
         self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
                                                rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
                                                bias=config.bias)
         self.feed_forward = config.feed_forward(config)
-        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        attended, weights, past = look_back(self.self_attention, self.norm_1(x), past, need_weights)
-        x = x + self.dropout(attended)
-        return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, past
+        return self.attend_and_feed(x, lambda read: look_back(self.self_attention, read, past, need_weights))
 
 
 class Reading(NamedTuple):

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from ..checks import at_least_one
+from ..decoding import evaluating
 from ..transformer import Cache
 from .model import GPT
 
 
-@torch.no_grad()
 def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "",
                 among: Sequence[str] | None = None) -> Tensor:
     """The most probable token after each of some texts: ids ``(n,)``.
@@ -18,7 +18,7 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     Padding stands on the right, where no earlier position sees it.
 
     Args:
-        model, tokenizer: as `load` gives them.
+        model, tokenizer: as `load` gives them; the model is set to evaluation mode for the call.
         questions: the texts, at least one.
         before: what stands before each of them; it is read once.
         among: if given, only the first tokens of these texts are compared, and the result are places among them.
@@ -31,17 +31,18 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     if among is not None:
         at_least_one(among=among)
         among = [tokenizer.encode(text).ids[0] for text in among]
-    caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
-    best = []
-    for start in range(0, len(questions), 16):
-        asked = [tokenizer.encode(question).ids for question in questions[start:start + 16]]
-        if [] in asked:
-            raise ValueError(f"question {start + asked.index([])} has no token; expected a text of at least one.")
-        longest = max(map(len, asked))
-        past = tuple(Cache(*(x.expand(len(asked), -1, -1, -1) for x in cache)) for cache in caches) or None
-        ids, ends = torch.tensor([ids + [0] * (longest - len(ids)) for ids in asked]), [len(ids) - 1 for ids in asked]
-        logits = model(ids, past, at=torch.tensor(ends)).logits[:, 0]                            # (n, vocab_size)
-        best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
+    asked, best = [tokenizer.encode(question).ids for question in questions], []
+    if [] in asked:
+        raise ValueError(f"question {asked.index([])} has no token; expected a text of at least one.")
+    with evaluating(model):
+        caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
+        for start in range(0, len(asked), 16):
+            part = asked[start:start + 16]
+            longest, ends = max(map(len, part)), torch.tensor([len(ids) - 1 for ids in part])
+            past = tuple(Cache(*(x.expand(len(part), -1, -1, -1) for x in cache)) for cache in caches) or None
+            ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids in part])                   # (n, longest)
+            logits = model(ids, past, at=ends).logits[:, 0]                                          # (n, vocab_size)
+            best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
     return torch.cat(best)
 
 

@@ -75,6 +75,13 @@ def folder() -> Path:
     return data_folder() / "rehearsed"
 
 
+def is_current(file: Path) -> bool:
+    """Whether a kept training was made by this package, with these versions, on a processor of this kind."""
+    with suppress(SafetensorError, OSError), safe_open(file, "pt") as kept:
+        return json.loads(kept.metadata()["about"]).get("around") == _around()
+    return False
+
+
 def any_kept() -> bool:
     """Whether anything is kept."""
     with suppress(ValueError):                             # of a COURSE_DATA that is no folder
@@ -101,7 +108,8 @@ def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Map
     states = [state.value() for state in after.states]
     tensors |= {f"state.{i}": value for i, value in enumerate(states) if isinstance(value, Tensor)}
     numbers = [None if isinstance(value, Tensor) else value for value in states]
-    about = {"tokens": history.tokens, "seconds": history.seconds, "numbers": numbers, "day": str(date.today())}
+    about = {"tokens": history.tokens, "seconds": history.seconds, "numbers": numbers, "day": str(date.today()),
+             "around": _around()}
     with replace_file(path, "wb") as file:
         file.write(save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()},
                         {"about": json.dumps(about)}))

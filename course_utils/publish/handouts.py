@@ -11,9 +11,10 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from .code import takes
 from .exporting import export, heading, prepared
 from .notebooks import METADATA, embed_pictures, slide_type, tags
-from .tasks import Task, alone, definitions, given, names, needed, only_defines, tasks
+from .tasks import Task, alone, definitions, given, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
@@ -106,20 +107,23 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100),
-    exercises, the quiz's questions."""
+    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100);
+    on a new sheet, so that no exercise answers a prediction, the exercises and the quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
-    cells = []
-    for cell in paper.cells:
-        if cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source):
-            cell.source += AXES if "Draw the curve" in cell.source else LINES
-        elif cells and "quiz" not in tags(cell) and not any(cell is one for one in asked):
-            continue
+    first, second = [paper.cells[0]], [new_markdown_cell('<div style="break-before: page"></div>')]
+    for cell in paper.cells[1:]:
         if cell.cell_type == "code":
             cell.outputs = []
-        cells.append(cell)
-    page = prepared(new_notebook(cells=cells, metadata=METADATA), folder)
+        exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
+        predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
+        if predicts:
+            cell.source += AXES if "Draw the curve" in cell.source else LINES
+        if exercise:
+            second.append(cell)
+        elif predicts:
+            first.append(cell)
+    page = prepared(new_notebook(cells=first + second, metadata=METADATA), folder)
     parts = {"sections": [], "before": None, "after": None, "notes": False}
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
 
@@ -143,7 +147,7 @@ def _helpers_first(cells: Sequence[NotebookNode], asked: Sequence[Task]) -> list
     """Behind the first code cell those that only define functions which an exercise in class calls, and one, folded,
     that makes what an exercise without a solution looks into."""
     called = {name for task in asked if task.solution and not task.at_home
-              for name in names(task.solution.source)}
+              for name in takes(task.solution.source)}
     first = next((number for number, cell in enumerate(cells) if cell.cell_type == "code"), 0)
     moved = {id(cell) for name, cell in definitions(cells).items() if name in called and only_defines(cell.source)}
     makes = [made for task in asked if not task.solution and not task.at_home

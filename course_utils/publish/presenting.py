@@ -56,6 +56,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.outputs = [_html(_covered(cell.outputs))]
         if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
             cell.source = without_asserts(cell.source)     # a number may be changed in class
+    shown.cells = _with_notes(shown.cells)
     style = STYLE.read_text(encoding="utf-8")
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "slideNumber": "c/t",
@@ -74,6 +75,22 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     (settings / "default_setting_overrides.json").write_text(json.dumps(
         {"@jupyterlab/docmanager-extension:plugin": {"autosave": False}}), encoding="utf-8")
     return copy
+
+
+def _with_notes(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """The cells; behind a slide without notes, such as a solution's, once more those of the slide before it."""
+    found, slide, last = [], [], []
+    for cell in [*cells, None]:
+        if cell is None or slide_type(cell) in ("slide", "subslide"):
+            notes = [each for each in slide if slide_type(each) == "notes"]
+            if slide and not notes:
+                notes = deepcopy(last)
+                for each in notes:
+                    each.id = f"{slide[0].id}-{each.id}"[-64:]
+                slide += notes
+            found, slide, last = found + slide, [], notes
+        slide.append(cell)
+    return found
 
 
 def _html(text: str) -> NotebookNode:

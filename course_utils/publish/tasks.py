@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from .code import binds, takes
 from .notebooks import slide_type, tags
 
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -92,7 +93,7 @@ def alone(notebook: NotebookNode, chosen: Sequence[Task],
     setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cells, known = [setup], set()
     for task in chosen:
-        for name in sorted(names(task.solution.source) - known if task.solution else ()):
+        for name in sorted(takes(task.solution.source) - known if task.solution else ()):
             if name in asked and name != task.function:
                 cells.append(given(name))
             elif name in defined and not any(cell is defined[name] for cell in cells):
@@ -115,33 +116,15 @@ def definitions(cells: Sequence[NotebookNode]) -> dict[str, NotebookNode]:
 
 def needed(cells: Sequence[NotebookNode], source: str) -> str:
     """The statements of these cells, in their order, without which this code does not run."""
-    wanted, kept = names(source), []
+    wanted, kept = set(takes(source)), []
     for cell in reversed([cell for cell in cells if cell.cell_type == "code"]):
         for node in reversed(ast.parse(cell.source).body):
-            if _binds(node) & wanted:
+            if binds(node) & wanted:
                 kept.append(ast.get_source_segment(cell.source, node))
-                wanted |= names(kept[-1])
+                wanted |= takes(kept[-1])
     return "\n".join(reversed(kept))
-
-
-def _binds(node: ast.stmt) -> set[str]:
-    """The names that a statement defines or assigns, without the variables of its loops."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return {node.name}
-    loops = [part.target for part in ast.walk(node) if isinstance(part, ast.For | ast.comprehension)]
-    stored, passing = ({name.id for place in places for name in ast.walk(place) if isinstance(name, ast.Name)
-                        and isinstance(name.ctx, ast.Store)} for places in ([node], loops))
-    return stored - passing
 
 
 def only_defines(source: str) -> bool:
     """Whether a cell consists of functions."""
     return all(isinstance(node, ast.FunctionDef) for node in ast.parse(source).body)
-
-
-def names(source: str) -> set[str]:
-    """The names that code takes from elsewhere: those that it reads, and neither assigns nor takes as parameters."""
-    nodes = list(ast.walk(ast.parse(source)))
-    found = [node for node in nodes if isinstance(node, ast.Name)]
-    own = {node.id for node in found if isinstance(node.ctx, ast.Store)}
-    return {node.id for node in found} - own - {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -9,17 +9,19 @@ window._JUPYTERLAB["course-live"] = {
 function activate({ commands }) {
   // RISE goes on to the next cell, and with it to the next slide.
   for (const mode of ["jp-mod-commandMode", "jp-mod-editMode"]) {
-    commands.addKeyBinding({ command: "notebook:run-cell", keys: ["Shift Enter"], selector: `.reveal .jp-Notebook.${mode}` });
+    const selector = `.lm-Widget.reveal .lm-Widget.jp-WindowedPanel.jp-Notebook.${mode}`;   // more exact than RISE's
+    commands.addKeyBinding({ command: "notebook:run-cell", keys: ["Shift Enter"], selector });
   }
   const found = new MutationObserver(() => {
     const slides = document.querySelector(".reveal .jp-Notebook section.present")?.closest(".jp-Notebook");
     if (!slides) return;
     found.disconnect();
     slides.focus();
+    grow();
     // Escape left a widget, and the focus nowhere: the next Shift and Enter would run nothing.
     const back = () => document.activeElement === document.body && slides.focus();
     document.addEventListener("keyup", back);
-    window.addEventListener("hashchange", () => setTimeout(() => (back(), grow()), 300)); // after a jump, too
+    window.addEventListener("hashchange", () => setTimeout(() => (back(), grow(), foot()), 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
     const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
     const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy");
@@ -70,18 +72,34 @@ function show(changes) {
   results.at(-1)?.scrollIntoView({ block: "nearest" });
   // what changes inside a widget, under the pointer too, leaves its size alone
   if (changes.some(({ target }) => target.closest?.(".jp-OutputArea") && !target.closest(".course-widget"))) grow();
+  foot();
 }
 
-// A widget alone on its slide takes the space there is, as in an exported deck.
+// The number and the arrows give way to what reaches down to them.
+function foot() {
+  const slide = document.querySelector(".reveal section.present > section.present");
+  const number = document.querySelector(".reveal .slide-number a");
+  if (!slide || !number) return;
+  const content = [...slide.querySelectorAll("p, li, pre, img, table, .cm-editor, .course-widget, .course-card")];
+  const lowest = Math.max(...content.map((part) => part.getBoundingClientRect().bottom));
+  document.body.classList.toggle("course-full", Math.min(lowest, innerHeight) > number.getBoundingClientRect().top);
+}
+
+// A drawing or a widget alone on its slide takes the space there is, as in an exported deck.
 function grow() {
   const slide = document.querySelector(".reveal section.present > section.present");
+  const room = (part) => Math.min(684, 0.95 * innerHeight) - (slide.scrollHeight - part.offsetHeight);
+  const [drawing, second] = [...slide?.querySelectorAll(".jp-MarkdownOutput img") ?? []].filter((img) => img.offsetParent);
+  if (drawing && !second) {
+    drawing.style.cssText = "width: 100%; object-fit: contain; max-height: 220px";
+    drawing.style.maxHeight = `${Math.max(220, room(drawing))}px`;
+  }
   const [view, ...others] = [...slide?.querySelectorAll(".jp-OutputArea .course-widget") ?? []]
     .filter((widget) => widget.offsetParent && !widget.parentElement.closest(".course-widget"));
   if (!view || others.length) return;
   view.style.zoom = "";
   const { offsetHeight: height, offsetWidth: width } = view;
-  const room = Math.min(684, 0.95 * innerHeight) - (slide.scrollHeight - height);
-  view.style.zoom = Math.max(0.85, Math.min(2, room / height, slide.clientWidth / width));
+  view.style.zoom = Math.max(0.85, Math.min(2, room(view) / height, slide.clientWidth / width));
 }
 
 // The notes' window loads the slides anew. They begin with the title, and would take these slides there. And its notes
