@@ -132,7 +132,8 @@ ALT = {
         f"and keys in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
         f"computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
         "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked. "
-        f"{2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the causal triangle has {BLOCKED * (BLOCKED + 1) // 2}.",
+        f"{2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the causal triangle has "
+        f"{BLOCKED * (BLOCKED + 1) // 2}.",
     "06_stack":
         f"The scores of a sliding window as a stack. {BLOCKED} positions, window {BLOCK}: {BLOCKED // BLOCK} blocks "
         f"of {BLOCK} queries by {2 * BLOCK} keys. Block 0: the left half is padding, hatched; keys 0 to {BLOCK - 1}. "
@@ -526,7 +527,8 @@ def blocks():
     text(axes, 24, top - 16, "query", 18, QUERY, "bold", "left")
     for number in range(BLOCKED // BLOCK):
         _block(axes, left + number * BLOCK * cell, top + number * BLOCK * cell, number, cell)
-    x, counts = 576, (f"{2 * BLOCKED * BLOCK} computed", f"{_needed()} needed", f"{BLOCKED * (BLOCKED + 1) // 2} in the causal triangle")
+    x, counts = 576, (f"{2 * BLOCKED * BLOCK} computed", f"{_needed()} needed",
+                      f"{BLOCKED * (BLOCKED + 1) // 2} in the causal triangle")
     for row, (words, shown) in enumerate((("in the window", "seen"), ("computed, masked", "masked"),
                                           ("padding: masked", ""))):
         y = 84 + 36 * row

@@ -352,7 +352,8 @@ def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):
                        metadata=METADATA), path)
     later = time.time() + 1
     os.utime(path, (later, later))
-    assert "by other code than is here now, so trainings may run in class. Type: course rehearse 01_line" in cli._rehearsed(path)
+    assert "by other code than is here now, so trainings may run in class. Type: course rehearse 01_line" in \
+        cli._rehearsed(path)
     loaded = outputs(execute(path))                    # as a kernel of JupyterLab begins: without the variable's value
     assert "it: loaded as rehearsed on" in loaded
     assert live.splitlines()[-1] in loaded.splitlines()
