@@ -329,33 +329,31 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           ("[:t]", ""), ("[:t]", "[:t + 1]"), ("in range(len(x))", "in [len(x) - 1]"),
           ("in range(len(x))", "in range(len(x) - 1)")),
     *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
-          "if the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask "
-          "is True, wherever that is.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
+          "if the outputs change. Or rows of padding were asked to be True as well: take those of words, "
+          "read[src_mask], wherever they are.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
           (READ, "bool(read[:src_mask.sum()].all())"),
           (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()")),
-    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
-          "`moved` already says which outputs changed; take `.all()` of it.",
+    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory: "
+          "take `.all()` of the rows of words, read[src_mask].",
           (READ, "bool(read[src_mask].any(1).all())"), (READ, "bool(read[src_mask][:, [0, -1]].all())")),
-    *each("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all "
-          "of the memory, which has other places than x: for j in range(len(memory)).",
-          ("for j in range(len(memory))", "for j in range(len(x))"), (READ, "bool(read[src_mask].any(0).all())"),
+    *each("Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for "
+          "each: take them all, read[src_mask] and read[~src_mask].",
+          (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[1:][~src_mask[1:]].any()"),
+          (READ, "bool(read[src_mask].any(0).all())"),
           (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[:-1][src_mask[:-1]].all())"),
           (READ, "bool(read[src_mask][0].all())"), (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
-    *each("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
-          "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).",
+    *each("Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks "
+          "rows, one for each word of the memory: read[src_mask]. Columns are outputs.",
+          (READ, "bool(read[:, src_mask].all())"),
           (READ, f"all({MOVED}.all() for j in range(len(x)) if src_mask[j])"),
           (IGNORED, f"not any({MOVED}.any() for j in range(len(x)) if not src_mask[j])"),
           ("moved(x, changed(memory, j))", "moved(changed(x, j), memory)"),
           ("range(len(memory))", "range(len(memory) + 1)")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
-          "be read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the "
-          "padding: times a weight of 0 it is NaN. Write a number.)",
+          "be read. It is False for padding, ~src_mask: no output may change with that.",
           (IGNORED, "bool(read[~src_mask].any())"),
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    *each("Not all padding was put to the test. Change every memory[j] where src_mask is False; one output that moves "
-          "is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of nothing is True.)",
-          (IGNORED, "not read[~src_mask][0].any()"),
-          (IGNORED, "not read[1:][~src_mask[1:]].any()"),
+    *each("One output that moves is a leak: `.any()` of the rows of padding, not `.all()`.",
           (IGNORED, "not read[~src_mask].all()"), (IGNORED, "not read[~src_mask].all(1).any()")),
     *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
@@ -428,6 +426,7 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
     *each("The mask counts from the first key, so that a new word sees only the first, or the first few. The new "
           "words are the *last* positions: attention.causal_mask(n, T + n).",
           *((STEP_MASK, f"torch.ones_like({STEP_MASK}).{lower}") for lower in ("tril()", "tril(q.size(2))")),
+          (STEP_MASK, "attention.causal_mask(q.size(2))"),
           (STEP_MASK, f"torch.ones_like({STEP_MASK}).tril() if q.size(2) > 1 else None")),
     *each("Of several new words, each is to see those before it, and none after it. They need a causal mask among "
           "themselves: attention.causal_mask(n, T + n).",
