@@ -195,19 +195,26 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
+def moves(layer, x, memory, src_mask, change=torch.neg, beyond=1e-4, size=torch.abs):
+    """Which outputs move with each word of x, ``(T_q, T_q)``, and of the memory, ``(T_k, T_q)``.
+
+    How a word is changed, and what counts as moved, differ where an answer did not take what was given.
+    """
+    before = layer(x, memory, src_mask)
+    def moved(new_x, new_memory):
+        return size(layer(new_x, new_memory, src_mask) - before).amax(dim=-1).nan_to_num(1.0) > beyond
+    def changed(states, i):
+        return torch.cat([states[:i], change(states[i:i + 1]), states[i + 1:]])
+    return (torch.stack([moved(changed(x, t), memory) for t in range(len(x))]),
+            torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))]))
+
+
 def keeps_promises(layer, x, memory, src_mask):
     """Is the layer causal, does every output read every word of the memory, is its padding ignored? x ``(T_q, d)``,
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
-    before = layer(x, memory, src_mask)
-    def moved(new_x, new_memory):                   # which outputs? bool (T_q,)
-        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def changed(states, i):                         # a copy, another word at i
-        states = states.clone()
-        states[i] = -states[i]
-        return states
-    causal = not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
+    seen, read = moves(layer, x, memory, src_mask)   # a row per word, a column per output
+    causal = not seen.tril(-1).any()                 # x[t] moves no output before t
     reads_memory = bool(read[src_mask].all())
     ignores_padding = not read[~src_mask].any()
     return causal, reads_memory, ignores_padding
@@ -274,8 +281,8 @@ def _planted(what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weig
     return make
 
 
-CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
-MOVED = "moved(x, changed(memory, j))"
+CAUSAL, GIVEN = "not seen.tril(-1).any()", "moves(layer, x, memory, src_mask)"
+PLUS_ONE, TWICE = (f"{GIVEN[:-1]}, lambda word: {change})" for change in ("word + 1", "2 * word"))
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
@@ -318,16 +325,15 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     *each("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard "
           "deviation: x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers "
           "there, torch.randn_like(x[t]), or flip the sign, -x[t].",
-          ("-states[i]", "states[i] + 1"), ("-states[i]", "2 * states[i]"),
-          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory"),
-          ("changed(x, t), memory", "x + (torch.arange(len(x))[:, None] == t), memory", READ, "True", IGNORED, "True"),
-          ("x, changed(memory, j)", "x, torch.where(torch.arange(len(memory))[:, None] == j, 2, 1) * memory")),
+          (GIVEN, PLUS_ONE), (GIVEN, TWICE), (GIVEN, f"{PLUS_ONE}[0], {GIVEN}[1]"),
+          (GIVEN, f"{PLUS_ONE}[0], {GIVEN}[1]", READ, "True", IGNORED, "True"),
+          (GIVEN, f"{GIVEN}[0], {TWICE}[1]")),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
-     "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
+     GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
     *each("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs "
           "before it, out[:t]: output t may change, and so may all after it.",
-          ("[:t]", ""), ("[:t]", "[:t + 1]"), ("in range(len(x))", "in [len(x) - 1]"),
-          ("in range(len(x))", "in range(len(x) - 1)")),
+          (CAUSAL, "not seen.any()"), (CAUSAL, "not seen.tril().any()"), (CAUSAL, "not seen[-1, :-1].any()"),
+          (CAUSAL, "not seen[:-1].tril(-1).any()")),
     *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True "
           "if the outputs change. Or rows of padding were asked to be True as well: take those of words, "
           "read[src_mask], wherever they are.", (READ, "not read[src_mask].any()"), (READ, "bool(read.all())"),
@@ -341,14 +347,13 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (IGNORED, "not read[~src_mask][0].any()"), (IGNORED, "not read[1:][~src_mask[1:]].any()"),
           (READ, "bool(read[src_mask].any(0).all())"),
           (READ, "bool(read[1:][src_mask[1:]].all())"), (READ, "bool(read[:-1][src_mask[:-1]].all())"),
-          (READ, "bool(read[src_mask][0].all())"), (READ, "bool(moved(x, changed(memory, src_mask)).all())")),
+          (READ, "bool(read[src_mask][0].all())")),
     *each("Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks "
           "rows, one for each word of the memory: read[src_mask]. Columns are outputs.",
           (READ, "bool(read[:, src_mask].all())"),
-          (READ, f"all({MOVED}.all() for j in range(len(x)) if src_mask[j])"),
-          (IGNORED, f"not any({MOVED}.any() for j in range(len(x)) if not src_mask[j])"),
-          ("moved(x, changed(memory, j))", "moved(changed(x, j), memory)"),
-          ("range(len(memory))", "range(len(memory) + 1)")),
+          (READ, "all(bool(read[j].all()) for j in range(len(x)) if src_mask[j])"),
+          (IGNORED, "not any(bool(read[j].any()) for j in range(len(x)) if not src_mask[j])"),
+          (GIVEN, "(seen := moves(layer, x, memory, src_mask)[0]), torch.stack([seen[j] for j in range(len(memory))])")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that.",
           (IGNORED, "bool(read[~src_mask].any())"),
@@ -357,7 +362,7 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (IGNORED, "not read[~src_mask].all()"), (IGNORED, "not read[~src_mask].all(1).any()")),
     *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
           "difference may be negative: torch.allclose(…, atol=1e-5), or .abs() > 1e-5.",
-          ("> 1e-4", "> 0"), (".abs()", "")),
+          (GIVEN, f"{GIVEN[:-1]}, beyond=0)"), (GIVEN, f"{GIVEN[:-1]}, size=torch.positive)")),
     *each("The results are mixed up. Their order is (causal, reads_memory, ignores_padding).",
           *(("return causal, reads_memory, ignores_padding", f"return {order}") for order in (
               "reads_memory, causal, ignores_padding", "causal, ignores_padding, reads_memory",
