@@ -353,7 +353,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (READ, "bool(read[:, src_mask].all())"),
           (READ, "all(bool(read[j].all()) for j in range(len(x)) if src_mask[j])"),
           (IGNORED, "not any(bool(read[j].any()) for j in range(len(x)) if not src_mask[j])"),
-          (GIVEN, "(seen := moves(layer, x, memory, src_mask)[0]), torch.stack([seen[j] for j in range(len(memory))])")),
+          (GIVEN, f"(seen := {GIVEN}[0]), torch.stack([seen[j] for j in range(len(memory))])"),
+          (READ, "bool(read[len(memory)].all())")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that.",
           (IGNORED, "bool(read[~src_mask].any())"),
