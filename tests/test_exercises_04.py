@@ -172,7 +172,7 @@ def el_no_residual(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return norm_2(feed_forward(norm_1(attention(x))))
 
 
-@wrong("encoder_layer", "`k = norm_1(x)` and `m = norm_2(k + attention(k))`.")
+@wrong("encoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
 def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
         if pre_norm:
@@ -183,7 +183,7 @@ def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     return x
 
 
-@wrong("encoder_layer", "`h + feed_forward(norm_2(x))`\nexpected\n`h + feed_forward(norm_2(h))`\n")
+@wrong("encoder_layer", "Why: norm_2 gets x as it came in, not what the part before made of it.\nYou computed `x + ")
 def el_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
         h = x + attention(norm_1(x))
@@ -217,6 +217,33 @@ def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
         return x + feed_forward(norm_2(h))
     h = norm_1(x + attention(x))
     return norm_2(h + feed_forward(h))
+
+
+@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
+def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    h = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(h))
+
+
+@wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `h + feed_forward(norm_2(h))`")
+def el_first_residual_lost(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = attention(norm_1(x))
+        return x + feed_forward(norm_2(x))
+    x = norm_1(x + attention(x))
+    return norm_2(x + feed_forward(x))
+
+
+@wrong("encoder_layer", "wrong with pre_norm=False.\nWhy: the line with `feed_forward` lost its `x +`.\n")
+def el_second_residual_lost(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+    if pre_norm:
+        x = x + attention(norm_1(x))
+        return feed_forward(norm_2(x))
+    x = norm_1(x + attention(x))
+    return norm_2(feed_forward(x))
 
 
 @wrong("encoder_layer", "`x` was changed")
@@ -326,11 +353,24 @@ def dl_source_first(x, look_back, look_across, feed_forward, norm_1, norm_2, nor
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: look_back is called before norm_1, which comes first.")
+@wrong("decoder_layer", "Why: look_back is called before norm_1, which comes first; norms after the sums are post-LN.")
 def dl_post_norm(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
     x = norm_1(x + look_back(x))
     x = norm_2(x + look_across(x))
     return norm_3(x + feed_forward(x))
+
+
+@wrong("decoder_layer", "Why: the line with `look_across` lost its `x +`.\n")
+def dl_one_residual_lost(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = x + look_back(norm_1(x))
+    x = look_across(norm_2(x))
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: the line with `look_back` lost its `x +`, the line with `look_across` lost its `x +`.")
+def dl_two_residuals_lost(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+    x = look_across(norm_2(look_back(norm_1(x))))
+    return x + feed_forward(norm_3(x))
 
 
 @wrong("decoder_layer", "Why: look_across is never called, norm_2 is never called.")
@@ -461,7 +501,7 @@ def kp_signed(layer, x, memory, src_mask):
     return not ahead, all(read), not any(padding)
 
 
-@wrong("keeps_promises", "If you wrote NaN into the padding")
+@wrong("keeps_promises", "Words and padding are mixed up")
 def kp_nan_in_the_padding(layer, x, memory, src_mask):
     causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
     changed = memory.masked_fill(~src_mask.unsqueeze(1), math.nan)
@@ -475,16 +515,28 @@ def moves(layer, x, memory, src_mask):
                         for j in range(len(memory))])
 
 
-@wrong("keeps_promises", "`moved` already says which outputs changed; take `.all()` of it")
+@wrong("keeps_promises", "take `.all()` of the rows of words")
 def kp_some_output_of_each_word(layer, x, memory, src_mask):
     causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
     return causal, bool(moves(layer, x, memory, src_mask)[src_mask].any(dim=-1).all()), ignores
 
 
-@wrong("keeps_promises", "`.all()` of nothing is True")
+@wrong("keeps_promises", "One output that moves is a leak: `.any()` of the rows")
 def kp_all_of_the_padding(layer, x, memory, src_mask):
     causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
     return causal, reads_memory, not bool(moves(layer, x, memory, src_mask)[~src_mask].all())
+
+
+@wrong("keeps_promises", "`src_mask` picks rows, one for each word of the memory")
+def kp_picks_columns(layer, x, memory, src_mask):
+    causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    return causal, bool(moves(layer, x, memory, src_mask)[:, src_mask].all()), ignores
+
+
+@wrong("keeps_promises", "`src_mask` picks rows, one for each word of the memory")
+def kp_picks_columns_for_the_padding(layer, x, memory, src_mask):
+    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    return causal, reads_memory, not moves(layer, x, memory, src_mask)[:, ~src_mask].any()
 
 
 @wrong("keeps_promises", "wrong when the layer is right, and there is no padding")
@@ -573,7 +625,7 @@ def kp_one_place_too_far(layer, x, memory, src_mask):
     return causal, bool(read[:-1][src_mask].all()), not read[:-1][~src_mask].any()
 
 
-@wrong("keeps_promises", "Not every word of the memory was put to the test on its own")
+@wrong("keeps_promises", "Not every word of the memory, or not all padding, was put to the test")
 def kp_counts_from_one(layer, x, memory, src_mask):
     causal, moved = the_stub(layer, x, memory, src_mask)
     places = range(1, len(memory))
@@ -582,7 +634,7 @@ def kp_counts_from_one(layer, x, memory, src_mask):
     return causal, all(read), not any(leak)
 
 
-@wrong("keeps_promises", "wherever that is")
+@wrong("keeps_promises", "wherever they are")
 def kp_padding_behind_the_words(layer, x, memory, src_mask):
     causal, moved = the_stub(layer, x, memory, src_mask)
     read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
@@ -677,7 +729,7 @@ def kp_of(read, ignored):
 @pytest.mark.parametrize(("read", "ignored", "condition", "why"), [
     (slice(None, -1), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
     (slice(None, -2), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
-    (slice(None), slice(1, None), "and the layer sees the first of it", "Not all padding was put to the test"),
+    (slice(None), slice(1, None), "and the layer sees the first of it", "or not all padding"),
 ])
 def test_a_test_that_is_blind_at_one_end_is_found(read, ignored, condition, why):
     text = EXERCISES["keeps_promises"].judge(kp_of(read, ignored)).text

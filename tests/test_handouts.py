@@ -87,6 +87,26 @@ def test_titles_that_tell_the_result_are_replaced_and_others_stay():
     assert titles == ["### What do you see?", "### The loop", "### A question"]
 
 
+def test_text_below_a_picture_is_left_out_where_the_title_is_and_a_prediction_stays():
+    def at(kind, text):
+        return new_markdown_cell(text, metadata={"slideshow": {"slide_type": kind}})
+
+    plot = new_code_cell("plot()", metadata={"tags": ["hide-input"], "slideshow": {"slide_type": "-"}})
+    cells = [at("subslide", "### It falls"), plot, at("fragment", "To 21."), at("fragment", "**Predict:** and then?"),
+             at("skip", "A text."), at("subslide", "### The loop"), new_code_cell("1"), at("fragment", "It stays.")]
+    student = handouts.blank(new_notebook(cells=cells), course_root())
+    assert [cell.source for cell in student.cells] == [
+        "### What do you see?", "plot()", "**Predict:** and then?", "A text.", "### The loop", "1", "It stays."]
+
+
+def test_a_further_notebook_is_named_where_its_link_was():
+    text = ("- [How far?](further/03_far.ipynb) It measures.\n- How: [See here](further/03_here.ipynb).\n"
+            "- [Lesson 02](02_attention.ipynb), [arXiv](https://arxiv.org/abs/1706.03762)")
+    (cell,) = handouts.handout(new_notebook(cells=[new_markdown_cell(text)]), course_root()).cells
+    assert cell.source == ("- *How far?* (further notebook): It measures.\n- How: *See here* (further notebook).\n"
+                           "- Lesson 02, [arXiv](https://arxiv.org/abs/1706.03762)")
+
+
 def test_code_neither_claims_nor_asserts_and_folded_code_describes_no_picture():
     code = ('# plot\nfigure = draw({"alt": 85})\nplotting.show(figure, alt="BLEU falls to "\n'
             '                     f"{low}, the größte drop.")\nassert low < 25, "not low"   # falls to 21')
@@ -278,6 +298,12 @@ def test_what_solves_an_exercise_or_decides_a_case_is_not_in_class():
                  "attention sinks"):
         assert told not in student, told
     assert "three cases" in student.lower()
+
+
+def test_a_sheet_has_the_code_that_a_prediction_is_about():
+    path, notebook = NOTEBOOKS["04_transformer"]
+    body = re.sub("<[^>]+>", "", handouts.sheet(notebook, path.parent))
+    assert body.index("which breaks which promise") < body.index("def bug_3") < body.index("Your turn")
 
 
 @pytest.mark.parametrize(("options", "files"), [

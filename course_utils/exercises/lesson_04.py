@@ -176,19 +176,28 @@ def _decoder_inputs(rng):
 DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs})
 
 
+# --- keeps_promises ------------------------------------------------------------------------------------------
+
+def moves(layer, x, memory, src_mask, change=torch.neg, beyond=1e-4, size=torch.abs):
+    """Which outputs move with each word of x, ``(T_q, T_q)``, and of the memory, ``(T_k, T_q)``.
+
+    How a word is changed, and what counts as moved, differ where an answer did not take what was given.
+    """
+    before = layer(x, memory, src_mask)
+    def moved(new_x, new_memory):
+        return size(layer(new_x, new_memory, src_mask) - before).amax(dim=-1).nan_to_num(1.0) > beyond
+    def changed(states, i):
+        return torch.cat([states[:i], change(states[i:i + 1]), states[i + 1:]])
+    return (torch.stack([moved(changed(x, t), memory) for t in range(len(x))]),
+            torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))]))
+
+
 def keeps_promises(layer, x, memory, src_mask):
     """Is the layer causal, does every output read every word of the memory, is its padding ignored? x ``(T_q, d)``,
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
-    before = layer(x, memory, src_mask)
-    def moved(new_x, new_memory):                   # which outputs? bool (T_q,)
-        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def changed(states, i):                         # a copy, another word at i
-        states = states.clone()
-        states[i] = -states[i]
-        return states
-    causal = not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
+    seen, read = moves(layer, x, memory, src_mask)   # a row per word, a column per output
+    causal = not seen.tril(-1).any()                 # x[t] moves no output before t
     reads_memory = bool(read[src_mask].all())
     ignores_padding = not read[~src_mask].any()
     return causal, reads_memory, ignores_padding
@@ -254,7 +263,7 @@ def _planted(rng, what, of_self=(), of_cross=(), weigh=attention.masked_softmax,
     return _Function(what.format(**numbers), layer), randn(rng, T_q, d), randn(rng, T_k, d), src_mask
 
 
-CAUSAL = "not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))"
+CAUSAL, GIVEN = "not seen.tril(-1).any()", "moves(layer, x, memory, src_mask)"
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
@@ -295,35 +304,33 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
      "(of x, of the memory, of its padding), call the layer again, and compare the outputs.", CAUSAL, "True"),
     ("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard deviation: "
      "x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers there, "
-     "torch.randn_like(x[t]), or flip the sign, -x[t].", "-states[i]", "states[i] + 1"),
+     "torch.randn_like(x[t]), or flip the sign, -x[t].", GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
-     "-states[i]", "math.nan", "amax(dim=-1)", "amax(dim=-1).nan_to_num(1.0)"),
+     GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
     ("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs before "
-     "it, out[:t]: output t may change, and so may all after it.", "[:t]", "[:t + 1]"),
+     "it, out[:t]: output t may change, and so may all after it.", CAUSAL, "not seen.tril().any()"),
     ("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True if "
-     "the outputs change. Or the padding was asked to be read as well: change memory[j] only where src_mask is True, "
-     "wherever that is.",
-     READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
-    ("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory. "
-     "`moved` already says which outputs changed; take `.all()` of it.", READ, "bool(read[src_mask].any(1).all())"),
-    ("Not every word of the memory was put to the test on its own. Change one word at a time, and go through all of "
-     "the memory, which has other places than x: for j in range(len(memory)).",
-     "when the layer does not read one word of the memory",
-     "when the layer does not read the last word of the memory, and there is no padding"),
-    ("A loop runs over the wrong places. x and memory differ in length, and places are counted from 0: for t in "
-     "range(len(x)), changed(x, t), and for j in range(len(memory)), changed(memory, j).", "IndexError"),
+     "the outputs change. Or rows of padding were asked to be True as well: take those of words, read[src_mask], "
+     "wherever they are.", READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
+    ("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory: take "
+     "`.all()` of the rows of words, read[src_mask].", READ, "bool(read[src_mask].any(1).all())"),
     ("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must be "
-     "read. It is False for padding, ~src_mask: no output may change with that. (If you wrote NaN into the padding: "
-     "times a weight of 0 it is NaN. Write a number.)", IGNORED, "bool(read[~src_mask].any())"),
-    ("Not all padding was put to the test, or the test fails where there is none. Change every memory[j] where "
-     "src_mask is False; one output that moves is a leak: `.any()`, not `.all()`. (Without padding, `.all()` of "
-     "nothing is True.)",
-     "when the layer is right, and there is no padding",
+     "read. It is False for padding, ~src_mask: no output may change with that.",
+     IGNORED, "bool(read[~src_mask].any())"),
+    ("One output that moves is a leak: `.any()` of the rows of padding, not `.all()`.",
+     IGNORED, "not read[~src_mask].all()"),
+    ("Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for each: "
+     "take them all, read[src_mask] and read[~src_mask].",
+     "when the layer does not read one word of the memory",
+     "when the layer does not read the last word of the memory, and there is no padding",
      "when only one query sees one word of the padding", "when the layer sees one word of the padding",
      "when the padding stands in front of the words, and the layer sees the first of it"),
+    ("Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks rows, "
+     "one for each word of the memory: read[src_mask]. Columns are outputs.", "IndexError"),
     ("Numbers are compared too strictly. Sums are rounded, which breaks no promise: torch.allclose(…, atol=1e-5).",
-     "when the layer is right, and only rounding depends on what it must not see"),
-    ("Numbers are compared with their sign. A difference may be negative: .abs() > 1e-5.", ".abs()", ""),
+     GIVEN, f"{GIVEN[:-1]}, beyond=0)"),
+    ("Numbers are compared with their sign. A difference may be negative: .abs() > 1e-5.",
+     GIVEN, f"{GIVEN[:-1]}, size=torch.positive)"),
 ))
 
 

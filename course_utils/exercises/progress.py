@@ -38,7 +38,7 @@ def mistake(name: str, said: str) -> str:
     """A verdict's fault: the sentence that explains it, where the fault is known; else what kind of thing is wrong."""
     what, _, why = said.partition("\nWhy: ")
     first = what.split("\n")[0].removeprefix(f"{name}: ")
-    return why or re.split(r"[:;.](?: |$)", first)[0]
+    return why.split("\n")[0] or re.split(r"[:;.](?: |$)", first)[0]
 
 
 def summary(folder: Path) -> str:

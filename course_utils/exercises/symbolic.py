@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -66,6 +67,15 @@ class Formula:
         return {part for part in given if not str(part).isidentifier()}.union(*(part.inner() for part in given))
 
 
+class Alone(Formula):
+    """What a part returned, where `x +` was forgotten: what it is added to is lost."""
+
+    def __add__(self, other) -> Formula:
+        return Formula(self.terms)
+
+    __radd__ = __add__
+
+
 def named(right: Formula, mine: Formula) -> dict[Formula, str]:
     """Short names for what one of the two repeats: first what is right, the longest first."""
     names: dict[Formula, str] = {}
@@ -82,8 +92,9 @@ def named(right: Formula, mine: Formula) -> dict[Formula, str]:
 class Layer(Exercise):
     """An exercise whose function gets a tensor, and parts to call.
 
-    It first runs on symbols: if it computes something else than the solution, both are shown. All else is judged on
-    numbers, as everywhere, and so is what symbols cannot follow: any operation but calls of the parts and +.
+    It first runs on symbols: if it computes something else than the solution, it is told why, or else both are shown.
+    All else is judged on numbers, as everywhere, and so is what symbols cannot follow: any operation but calls of the
+    parts and +.
     """
 
     def _judge(self, function) -> Verdict:
@@ -105,10 +116,13 @@ class Layer(Exercise):
                 odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
                 if sorted(calls) == sorted(2 * once):
                     odd = ["every part is called twice: does one way through the function lack its `return`"]
+                odd = odd or self._lost(mine, self.cases[condition])
                 odd = odd or _misplaced(mine.given(), right.given())
                 if not odd and sorted(calls) == sorted(once) and calls != once:
                     mine_first, first = next(pair for pair in zip(calls, once, strict=True) if pair[0] != pair[1])
-                    odd = [f"{mine_first} is called before {first}, which comes first"]
+                    after = first.startswith("norm") and not mine_first.startswith("norm")
+                    odd = [f"{mine_first} is called before {first}, which comes first"
+                           + "; norms after the sums are post-LN" * after]
                 odd = odd or [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
                               for x in right.terms if isinstance(x, str) and x not in mine.terms]
                 odd = odd or [f"{part} gets {x} as it came in, not what the part before made of it"
@@ -117,8 +131,8 @@ class Layer(Exercise):
                 odd = odd or [f"the last sum adds {x} as it came in, not what the part before made of it"
                               for x in _last_sum(mine).terms if isinstance(x, str)
                               and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
-                raise WrongAnswer(f"{self.name}: {_compared(condition, mine, right)}"
-                                  + (f"\nWhy: {', '.join(odd)}." if odd else ""))
+                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {', '.join(odd)}.\n{_computed(mine)}" if odd
+                                  else f"{self.name}: {_compared(condition, mine, right)}")
             elif odd:
                 often = often or f"{condition} {', '.join(odd)}"
         try:
@@ -131,8 +145,19 @@ class Layer(Exercise):
                                    "part with dropout differ. Give what it returned a name.")
         return verdict
 
-    def _run(self, function, make) -> tuple[object, list[str]]:
-        """What a function makes of symbols, or its exception, and the parts' names in the order of their calls."""
+    def _lost(self, mine: Formula, make) -> list[str]:
+        """The parts whose `x +` was forgotten, if this alone makes of the solution what is mine."""
+        parts = [part for part in self.parameters if not part.startswith("norm")]
+        for lost in (some for n in range(1, len(parts)) for some in combinations(parts, n)):
+            if self._run(self.solution, make, lost)[0] == mine:
+                return [f"the line with `{part}` lost its `x +`" for part in lost]
+        return []
+
+    def _run(self, function, make, lost=()) -> tuple[object, list[str]]:
+        """What a function makes of symbols, or its exception, and the parts' names in the order of their calls.
+
+        What is added to the result of a part in `lost` is lost.
+        """
         calls = []
 
         def symbol(name, value):
@@ -140,7 +165,7 @@ class Layer(Exercise):
                 if len(given) + len(more) != 1:
                     raise WrongAnswer(f"{name} is called with {len(given) + len(more)} arguments; expected one.")
                 calls.append(name)
-                return Formula(((name, *given, *more.values()),))
+                return (Alone if name in lost else Formula)(((name, *given, *more.values()),))
             return Formula((name,)) if isinstance(value, Tensor) else part if callable(value) else value
 
         try:
@@ -181,9 +206,18 @@ def _times(part: str, n: int) -> str:
     return f"{part} is never called" if n == 0 else f"{part} is called {'twice' if n == 2 else f'{n} times'}"
 
 
+def _computed(mine: Formula) -> str:
+    names = named(mine, mine)
+    return f"You computed `{mine.written(names)}`{_where(names)}"
+
+
 def _compared(condition: str, mine: Formula, right: Formula) -> str:
     names = named(right, mine)
-    where = [f"`{name} = {part.written({other: names[other] for other in names if other != part})}`"
-             for part, name in names.items()]
     return (f"{condition[0].upper()}{condition[1:]} you computed\n`{mine.written(names)}`\n"
-            f"expected\n`{right.written(names)}`" + (f"\nwhere {' and '.join(where)}." if where else ""))
+            f"expected\n`{right.written(names)}`{_where(names)}")
+
+
+def _where(names: dict[Formula, str]) -> str:
+    told = [f"`{name} = {part.written({other: names[other] for other in names if other != part})}`"
+            for part, name in names.items()]
+    return f"\nwhere {' and '.join(told)}." if told else ""

@@ -22,7 +22,7 @@ TITLE = re.compile(r"### [^\n]+\n*")
 QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
 ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the end has|Click on a choice")
 LINKS = re.compile(r"### (?:Further|What we measured)")
-NEIGHBOUR = re.compile(r"\[([^\]\n]+)\]\([\w./]+\.ipynb\)")      # a notebook that does not lie beside a handout
+NEIGHBOUR = re.compile(r"(?m)(^- )?\[([^\]\n]+)\]\(([\w./]+)\.ipynb\)")     # a notebook that is not in a handout
 LINES = "\n\n" + '<hr style="margin:2.4em 0 0;border:0;border-top:1px solid #888888">' * 2
 AXES = (                                                          # of a percentage, to draw a curve in
     '\n\n<div><svg viewBox="0 0 640 200" style="max-width:640px;font:14px sans-serif">'
@@ -45,7 +45,7 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
     for cell in student.cells:
         if cell.cell_type == "markdown":
             embed_pictures(cell, folder)
-            cell.source = NEIGHBOUR.sub(r"\1", cell.source)
+            cell.source = NEIGHBOUR.sub(_unlinked, cell.source)
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
     return student
@@ -55,9 +55,9 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """The version for class: nothing that tells what comes out, and no exercise that is for home.
 
     Besides solutions and notes it lacks all outputs, *What did we see?* and *How firm is this?*, titles that say what
-    a picture shows, what comes with a click after a prediction, claims, what folded code expects and says of its
-    pictures, the summary after the quiz, and the quiz's answers: its questions stand there as on paper. Where an
-    exercise is for home (`home`), the course's function runs. What an exercise calls is made in the first cells.
+    a picture shows and what comes with a click below it or after a prediction, claims, what folded code expects and
+    says of its pictures, the summary after the quiz, and the quiz's answers: its questions stand there as on paper.
+    Where an exercise is for home (`home`), the course's function runs. What it calls is made in the first cells.
 
     Args and errors are those of `handout`.
     """
@@ -67,8 +67,7 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
         if task.at_home:
             places = [number for number, cell in enumerate(without.cells) if any(cell is one for one in task.asked)]
             without.cells[places[0]:places[-1] + 1] = [given(task.function)] if task.function else []
-    without.cells = [_unspoiled(cell, after) for cell, after in zip(without.cells, [*without.cells[1:], None],
-                                                                     strict=True)]
+    without.cells = _unspoiled(without.cells)
     student = handout(without, folder)
     for cell in student.cells:
         if cell.cell_type == "code":
@@ -107,16 +106,21 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """As one HTML page to print: predictions and decisions with lines to write on (for a curve, axes from 0 to 100);
-    on a new sheet, so that no exercise answers a prediction, the exercises and the quiz's questions."""
+    """As one HTML page to print: predictions and decisions, with the code that they are about and lines to write on
+    (for a curve, axes from 0 to 100); on a new sheet, so that no exercise answers a prediction, the exercises and the
+    quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
     first, second = [paper.cells[0]], [new_markdown_cell('<div style="break-before: page"></div>')]
-    for cell in paper.cells[1:]:
+    for cell, after in zip(paper.cells[1:], [*paper.cells[2:], None], strict=True):
         if cell.cell_type == "code":
             cell.outputs = []
         exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
         predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
+        about = predicts and not exercise and _shown(after)
+        if about:
+            first += [cell, after, new_markdown_cell(LINES)]
+            continue
         if predicts:
             cell.source += AXES if "Draw the curve" in cell.source else LINES
         if exercise:
@@ -126,6 +130,12 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
     page = prepared(new_notebook(cells=first + second, metadata=METADATA), folder)
     parts = {"sections": [], "before": None, "after": None, "notes": False}
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
+
+
+def _shown(cell: NotebookNode | None) -> bool:
+    """Is it code that stands on its slide from the start, unfolded, and defines what is asked about?"""
+    return (cell is not None and cell.cell_type == "code" and slide_type(cell) == "-"
+            and not tags(cell) & {"hide-input", "exercise"} and only_defines(cell.source))
 
 
 def _not_answered(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
@@ -168,11 +178,25 @@ def _makes(cells: Sequence[NotebookNode], task: Task) -> list[NotebookNode]:
             new_code_cell(code, metadata={"tags": ["hide-input"], "jupyter": {"source_hidden": True}})]
 
 
-def _unspoiled(cell: NotebookNode, after: NotebookNode | None) -> NotebookNode:
-    """The cell, or for a title that stands alone above a measured picture, one that does not say what it shows."""
-    if after is None or not TITLE.fullmatch(cell.source) or not tags(after) & {"hide-input", "nbval-ignore-output"}:
-        return cell
-    return NotebookNode(cell | {"source": "### What do you see?"})
+def _unlinked(link: re.Match) -> str:
+    """A link's text; of one to a further notebook, the title as such."""
+    item, title, path = link.groups(default="")
+    return item + (f"*{title}* (further notebook)" + ":" * bool(item) if "further/" in path else title)
+
+
+def _unspoiled(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
+    """The cells, but where a title stands alone above a measured picture neither it nor what comes with a click
+    below the picture says what is to be seen."""
+    kept, neutral = [], False
+    for cell, after in zip(cells, [*cells[1:], NotebookNode(metadata={})], strict=True):
+        if TITLE.fullmatch(cell.source) and tags(after) & {"hide-input", "nbval-ignore-output"}:
+            neutral, cell = True, NotebookNode(cell | {"source": "### What do you see?"})
+        elif slide_type(cell) in ("slide", "subslide"):
+            neutral = False
+        if not (neutral and cell.cell_type == "markdown" and slide_type(cell) == "fragment"
+                and not ASKS.search(cell.source)):
+            kept.append(cell)
+    return kept
 
 
 def _without_results(text: str) -> str:
