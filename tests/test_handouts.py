@@ -48,6 +48,16 @@ def test_no_line_of_a_solution_is_in_a_students_file(name):
         assert lines & secret == set()
 
 
+def described(notebook):
+    """What folded code says of its pictures: what it gives a function that takes an `alt`."""
+    folded = [ast.parse(cell.source) for cell in notebook.cells
+              if cell.cell_type == "code" and "hide-input" in tags(cell)]
+    places = {node.name: [one.arg for one in node.args.args].index("alt") for tree in folded for node in ast.walk(tree)
+              if isinstance(node, ast.FunctionDef) and "alt" in [one.arg for one in node.args.args]}
+    return [ast.unparse(call) for tree in folded for call in ast.walk(tree) if isinstance(call, ast.Call)
+            if len(call.args) > places.get(getattr(call.func, "id", None), 99)]
+
+
 @every_notebook
 def test_a_blank_notebook_tells_no_result(name):
     _, notebook = NOTEBOOKS[name]
@@ -57,6 +67,7 @@ def test_a_blank_notebook_tells_no_result(name):
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in student.cells)
     found = text(student)
     assert not re.search(r"What did we see\?|How firm is this\?|What we measured|Speaker notes|^claim\(", found, re.M)
+    assert described(student) == [], "a picture is described; give `alt` by its name, so that it is withheld"
     explained = {why for cell in notebook.cells if cell.cell_type == "code" for why in explanations(cell.source)}
     assert explained
     assert [why for why in explained if why in found] == []
