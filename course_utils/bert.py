@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .checks import at_least, check_ids
+from .arguments import at_least, check_ids
 from .data.download import check
 from .data.text import Embedding
 from .data.wordpiece import WordPiece

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import AttentionRecord
-from .checks import at_least, no_nan
+from .arguments import at_least, no_nan
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
 
 

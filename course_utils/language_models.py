@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
-from .checks import at_least, check_ids
+from .arguments import at_least, check_ids
 from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward, Layer

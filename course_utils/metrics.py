@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from sacrebleu.metrics import BLEU
 
 from .attention import AttentionRecord
-from .checks import at_least_one
+from .arguments import at_least_one
 from .data import BUCKETS
 from .data.text import words_of
 

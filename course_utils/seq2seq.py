@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from .attention import SCORES, masked_softmax
-from .checks import as_many_rows, at_least, check_ids
+from .arguments import as_many_rows, at_least, check_ids
 from .data.text import PAD, Embedding
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}

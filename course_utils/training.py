@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from .checks import at_least
+from .arguments import at_least
 from .data.text import PAD, Batch
 from .kernel.rehearsal import rehearsed
 from .plotting import LiveCurve, smooth

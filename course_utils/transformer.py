@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention, sinusoidal
-from .checks import as_many_rows, at_least, check_ids
+from .arguments import as_many_rows, at_least, check_ids
 from .data.text import PAD, Embedding
 
 

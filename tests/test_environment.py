@@ -4,6 +4,7 @@ import ast
 import itertools
 import re
 import shlex
+import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, metadata, version
 
@@ -86,6 +87,12 @@ def test_every_python_of_the_course_takes_every_pin():
             continue  # another platform's
         refused |= {f"{name} {python}.0": wanted for python in PYTHONS if f"{python}.0" not in SpecifierSet(wanted)}
     assert refused == {}
+
+
+def test_the_linter_has_nothing_to_say():
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--output-format=concise"], cwd=ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_everyone_names_the_same_pythons():

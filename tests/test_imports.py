@@ -14,29 +14,29 @@ PACKAGE = Path(course_utils.__file__).parent
 # A room of the package, and the rooms that it may import. What is not here is not allowed.
 ALLOWED = {
     "__init__": {"course", "plotting"},
-    "attention": {"checks"},
-    "bert": {"attention", "checks", "data.download", "data.text", "data.wordpiece", "transformer"},
+    "attention": {"arguments"},
+    "bert": {"attention", "arguments", "data.download", "data.text", "data.wordpiece", "transformer"},
     "claims": {"course", "publish", "widgets.colours"},
-    "checks": set(),
+    "arguments": set(),
     "cli": {"claims", "course", "data.download", "doctor", "exercises", "gpt", "kernel", "publish"},
     "course": set(),
     "data": {"course"},
-    "decoding": {"attention", "checks", "data.text"},
+    "decoding": {"attention", "arguments", "data.text"},
     "doctor": {"bert"},
-    "efficient": {"attention", "checks"},
+    "efficient": {"attention", "arguments"},
     "exercises": {"attention", "bert", "course", "data.text", "metrics", "plotting", "pretraining"},
-    "gpt": {"attention", "checks", "data.download", "data.text", "decoding", "transformer"},
+    "gpt": {"attention", "arguments", "data.download", "data.text", "decoding", "transformer"},
     "kernel": {"course", "data.download", "exercises", "gpt", "plotting"},
-    "language_models": {"attention", "checks", "data.text", "efficient", "transformer"},
+    "language_models": {"attention", "arguments", "data.text", "efficient", "transformer"},
     "measuring": set(),
-    "metrics": {"attention", "checks", "data.BUCKETS", "data.text"},
+    "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
     "pretraining": {"bert", "data.wordpiece", "decoding", "transformer"},
     "publish": {"course", "widgets"},
-    "seq2seq": {"attention", "checks", "data.text"},
-    "sizes": {"bert", "gpt", "language_models", "transformer", "checks"},
-    "training": {"checks", "data.text", "kernel", "plotting"},
-    "transformer": {"attention", "checks", "data.text"},
+    "seq2seq": {"attention", "arguments", "data.text"},
+    "sizes": {"bert", "gpt", "language_models", "transformer", "arguments"},
+    "training": {"arguments", "data.text", "kernel", "plotting"},
+    "transformer": {"attention", "arguments", "data.text"},
     "vision": {"decoding", "training", "transformer"},
     "widgets": set(),
 }
@@ -100,7 +100,7 @@ def test_no_test_file_imports_another():
 
 
 def test_attention_needs_torch_and_its_checks_and_nothing_else():
-    for name, others in (("attention", {"course_utils"}), ("checks", set())):
+    for name, others in (("attention", {"course_utils"}), ("arguments", set())):
         tops = {found.split(".")[0] for found in imported((PACKAGE / f"{name}.py").read_text(encoding="utf-8"),
                                                           ("course_utils", name))}
         assert tops - sys.stdlib_module_names == {"torch"} | others
@@ -150,7 +150,7 @@ def test_every_name_of_data_can_be_imported_and_no_other():
 def test_what_a_student_reads_fits_an_evening():
     """The modules that lessons build and use; what serves them stands in rooms of its own."""
     read = [*PACKAGE.glob("*.py"), PACKAGE / "data" / "text.py"]
-    serving = {"__init__.py", "checks.py", "cli.py", "course.py", "doctor.py", "measuring.py", "sizes.py",
+    serving = {"__init__.py", "arguments.py", "cli.py", "course.py", "doctor.py", "measuring.py", "sizes.py",
                "vision.py"}  # the last two: of lessons 07 and 08
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines())
              for path in read if path.name not in serving}

@@ -184,7 +184,7 @@ def _always(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> bool | None:
             found.add(0)
         if len({_COMPARE[type(sign)][0](gap, 0) for gap in found}) == 2:
             return None
-    return _COMPARE[type(sign)][0](found.pop(), 0) if found else None
+    return _COMPARE[type(sign)][0](found.pop(), 0) if found else False
 
 
 def _value(node: ast.expr, measured: Mapping[str, float]) -> float:

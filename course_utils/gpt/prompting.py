@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ..checks import at_least_one
+from ..arguments import at_least_one
 from ..decoding import evaluating
 from ..transformer import Cache
 from .model import GPT

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from numbers import Integral
 
+import torch
 from torch import Tensor
 
 
@@ -25,8 +26,11 @@ def at_least_one(**lists: Collection) -> None:
 
 
 def check_ids(**ids: Tensor) -> None:
-    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence."""
+    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence; a ``TypeError`` if they
+    are no whole numbers."""
     for name, given in ids.items():
+        if given.is_floating_point() or given.dtype == torch.bool:
+            raise TypeError(f"{name} has dtype {given.dtype}; expected ids, whole numbers: {name}.long().")
         if given.dim() != 2:
             raise ValueError(f"{name} has shape {tuple(given.shape)}; expected ids (B, T). For one sentence: "
                              f"{name}.unsqueeze(0).")
