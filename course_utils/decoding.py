@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import AttentionRecord
 from .arguments import at_least, no_nan
+from .attention import AttentionRecord
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
 
 

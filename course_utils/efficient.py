@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, at_least_float32, causal_mask, check_mask, masked_softmax, sinusoidal
 from .arguments import at_least
+from .attention import MultiHeadAttention, at_least_float32, causal_mask, check_mask, masked_softmax, sinusoidal
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor, as_many_keys: bool = True) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention
 from .arguments import at_least, check_ids
+from .attention import MultiHeadAttention
 from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward, Layer

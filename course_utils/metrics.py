@@ -11,8 +11,8 @@ from difflib import SequenceMatcher
 
 from sacrebleu.metrics import BLEU
 
-from .attention import AttentionRecord
 from .arguments import at_least_one
+from .attention import AttentionRecord
 from .data import BUCKETS
 from .data.text import words_of
 

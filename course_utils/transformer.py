@@ -15,8 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, sinusoidal
 from .arguments import as_many_rows, at_least, check_ids
+from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD, Embedding
 
 

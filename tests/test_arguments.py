@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from course_utils import gpt
-from course_utils.attention import AdditiveScore, GeneralScore, LocationScore
 from course_utils.arguments import at_least, at_least_one
+from course_utils.attention import AdditiveScore, GeneralScore, LocationScore
 from course_utils.language_models import CausalLM, TransformerXL
 from course_utils.metrics import aligned_words_found, alignment_error_rate
 from course_utils.seq2seq import Seq2Seq

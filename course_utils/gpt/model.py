@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..attention import MultiHeadAttention
 from ..arguments import at_least, check_ids, no_nan
+from ..attention import MultiHeadAttention
 from ..data.text import Embedding
 from ..decoding import evaluating, sample_token
 from ..transformer import Cache, FeedForward, Layer, look_back, small_start
