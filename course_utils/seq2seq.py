@@ -205,6 +205,8 @@ class Seq2Seq(nn.Module):
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
         as_many_rows(target, memory.src_mask)
+        if target.size(1) == 0:
+            raise ValueError("target has no id; expected at least one, <bos>.")
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state
 

@@ -352,6 +352,13 @@ def test_as_many_targets_as_sources(config):
 
 
 @every_attention
+def test_a_target_without_an_id_is_refused(config):
+    source, target = make_inputs()
+    with pytest.raises(ValueError, match="target has no id; expected at least one, <bos>"):
+        make_model(config)(source, target[:, :0])
+
+
+@every_attention
 def test_ids_without_a_batch_are_refused(config):
     source, target = make_inputs()
     with pytest.raises(ValueError, match=r"source has shape \(5,\); expected ids \(B, T\)"):

@@ -168,6 +168,15 @@ def test_a_cell_tagged_skip_is_on_the_page_and_on_no_slide(tmp_path):
     assert "FOR THE READER" in page(notebook, tmp_path)
 
 
+def test_what_compares_a_prediction_that_nobody_has_made_is_on_no_slide(tmp_path):
+    notebook = lesson(tmp_path)
+    notebook.cells += [code("-", "bet.compare(0.5)", "hide-input", stdout="COMPARED"),
+                       code("-", "print()", stdout="KEPT")]
+    on_slides = deck(notebook, tmp_path)
+    assert "KEPT" in on_slides
+    assert "COMPARED" not in on_slides
+
+
 def test_a_solution_is_on_a_slide_if_its_slide_type_says_so(tmp_path):
     notebook = lesson(tmp_path)
     notebook.cells += [code("-", "# Solution SHOWN", "solution"), code("skip", "# Solution HIDDEN", "solution")]

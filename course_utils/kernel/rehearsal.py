@@ -161,10 +161,12 @@ def _say_all(_=None) -> None:
 
 @cache
 def _around() -> str:
-    """What decides besides the arguments: this package's code, versions, the processor, threads."""
+    """What decides besides the arguments: this package's code (not what only shows it), versions, the processor."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] in ("cli.py", "doctor.py", "publish"):
+            continue
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
     return " ".join([digest.hexdigest(), platform.python_version(), torch.__version__, np.__version__,
                      accelerate.__version__, platform.machine(), torch.backends.cpu.get_cpu_capability(),
