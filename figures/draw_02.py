@@ -52,8 +52,8 @@ ALT = {
         "Attention read as a soft dictionary look-up. Top left, a Python dictionary: the query “area” equals "
         "one key, and that key's value “zone” comes back alone. Top right, attention: the query is compared "
         "with every key, the weights are 0.02, 0.96 and 0.02, and the weighted sum of all values comes back. "
-        "Below, who plays which role. In Bahdanau's decoder the query is the decoder's state s of step t "
-        "minus 1, and the encoder's states h are keys and values at once. In self-attention, lesson 03, all "
+        "Below, who plays which role. In Bahdanau's decoder the query is made from the decoder's state s of "
+        "step t minus 1, the keys from the encoder's states h, which are the values. In self-attention, lesson 03, all "
         "three are made from the words x of one sentence, by three matrices.",
 }
 
@@ -416,7 +416,7 @@ def qkv():
         text(axes, x, 276, name, 17, color, "bold", "left")
     path(axes, (30, 295), (930, 295), color=RULE, line=1.2, head=False)
     path(axes, (30, 352), (930, 352), color=RULE, line=1.2, head=False)
-    roles = (("Bahdanau's decoder", "this lesson", ("$s_{t{-}1}$", "$h_j$", "$h_j$"),
+    roles = (("Bahdanau's decoder", "this lesson", ("$W_q s_{t{-}1}$", "$W_k h_j$", "$h_j$"),
               ("decoder", "encoder", "encoder")),
              ("Self-attention", "lesson 03: one sentence", ("$W_q x_i$", "$W_k x_j$", "$W_v x_j$"),
               ("this word", "every word", "every word")))
@@ -426,5 +426,4 @@ def qkv():
         for x, symbol, source, color in zip(columns, symbols, sources, (QUERY, KEY, VALUE), strict=True):
             box(axes, x + 41, y, 82, 38, color, symbol, 22)
             text(axes, x + 94, y, source, 16, align="left")
-    text(axes, 715, 324, "=", 20, INK, "bold")
     return axes

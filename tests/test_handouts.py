@@ -92,10 +92,12 @@ def explanations(source):
 def test_titles_that_tell_the_result_are_replaced_and_others_stay():
     cells = [new_markdown_cell("### It falls"), new_code_cell("plot()", metadata={"tags": ["hide-input"]}),
              new_markdown_cell("### The loop"), new_code_cell("loop()"),
-             new_markdown_cell("### A question\n\nand more"), new_code_cell("x", metadata={"tags": ["hide-input"]})]
+             new_markdown_cell("### It rises\n\nand more"), new_code_cell("x", metadata={"tags": ["hide-input"]}),
+             new_markdown_cell("### A question?\n\nand more"), new_code_cell("x", metadata={"tags": ["hide-input"]})]
     student = handouts.blank(new_notebook(cells=cells), course_root())
     titles = [cell.source.splitlines()[0] for cell in student.cells if cell.cell_type == "markdown"]
-    assert titles == ["### What do you see?", "### The loop", "### A question"]
+    assert titles == ["### What do you see?", "### The loop", "### What do you see?", "### A question?"]
+    assert [cell.source for cell in student.cells][4] == "### What do you see?\n\nand more"
 
 
 def test_text_below_a_picture_is_left_out_where_the_title_is_and_a_prediction_stays():

@@ -214,10 +214,14 @@ def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_pat
     (tmp_path / "publish").mkdir()
     (tmp_path / "publish" / "slides.py").write_text("height = 720")
     assert rehearsal._around.__wrapped__() == changed, "what shows a lesson trains nothing"
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")       # as in a notebook that calls `setup`
+    in_notebook = rehearsal._around.__wrapped__()
+    monkeypatch.delenv("ACCELERATE_USE_CPU")
+    assert rehearsal._around.__wrapped__() == in_notebook, "the command asks without `setup`"
     for what in ("torch.backends.cpu.get_cpu_capability", "platform.machine"):
         with monkeypatch.context() as patch:
             patch.setattr(what, lambda: "another")
-            assert rehearsal._around.__wrapped__() != changed, what
+            assert rehearsal._around.__wrapped__() != in_notebook, what
 
 
 def a_class(body):

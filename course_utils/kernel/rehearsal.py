@@ -170,7 +170,7 @@ def _around() -> str:
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
     return " ".join([digest.hexdigest(), platform.python_version(), torch.__version__, np.__version__,
                      accelerate.__version__, platform.machine(), torch.backends.cpu.get_cpu_capability(),
-                     str(torch.cuda.is_available()), os.environ.get("ACCELERATE_USE_CPU", "")])
+                     str(torch.cuda.is_available()), os.environ.get("ACCELERATE_USE_CPU", "true")])    # `setup` sets it
 
 
 class _State(NamedTuple):

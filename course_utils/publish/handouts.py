@@ -18,7 +18,7 @@ from .tasks import Task, alone, definitions, given, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
 PREDICT, ASKS = re.compile(r"\*\*Predict\b"), re.compile(r"\*\*(?:Predict|Decide)\b")
-TITLE = re.compile(r"### [^\n]+\n*")
+TITLE = re.compile(r"### [^\n]*[^\n?](\n+|$)")                        # no question
 QUIZ = re.compile(r"^Quiz\(", re.MULTILINE)
 ABOUT_QUIZ = re.compile(r"The questions and their answers are|The quiz at the end has|Click on a choice")
 LINKS = re.compile(r"### (?:Further|What we measured)")
@@ -189,8 +189,10 @@ def _unspoiled(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
     below the picture says what is to be seen."""
     kept, neutral = [], False
     for cell, after in zip(cells, [*cells[1:], NotebookNode(metadata={})], strict=True):
-        if TITLE.fullmatch(cell.source) and tags(after) & {"hide-input", "nbval-ignore-output"}:
-            neutral, cell = True, NotebookNode(cell | {"source": "### What do you see?"})
+        if (TITLE.match(cell.source) and "hide-input" in tags(after) and slide_type(after) == "-"
+                and not ASKS.search(cell.source)):
+            neutral = TITLE.fullmatch(cell.source)         # with a text below, that stays, and so does what follows
+            cell = NotebookNode(cell | {"source": TITLE.sub(r"### What do you see?\1", cell.source, count=1)})
         elif slide_type(cell) in ("slide", "subslide"):
             neutral = False
         if not (neutral and cell.cell_type == "markdown" and slide_type(cell) == "fragment"
