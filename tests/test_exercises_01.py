@@ -286,6 +286,10 @@ def test_the_gru_step_is_pytorchs():
     torch.testing.assert_close(mine, cell(x, h))
 
 
+wrong("shift", "Both are the same", lambda target: (target, target))
+wrong("shift", "Both are the same", lambda target: (target[:, :-1], target[:, :-1]))
+wrong("shift", "has to learn when to stop", lambda target: (target[:, :-1], target[:, 1:-1]))
+wrong("shift", "has to learn when to stop", lambda target: (target[:, :-2], target[:, 1:-1]))
 wrong("shift", "EOS is taken out of the inputs by its value",
       lambda target: (torch.where(target == 2, 0, target)[:, :-1], target[:, 1:]))
 
@@ -505,6 +509,21 @@ def sl_by_hand(hidden, targets, weight, candidates):
 
 def pinv_fit(X, Y):
     return torch.linalg.pinv(X) @ Y
+
+
+@wrong("probe", "Go along each row: argmax(dim=1)")
+def pr_argmax_of_columns(X, Y, X_test):
+    return (X_test @ torch.linalg.lstsq(X, Y).solution).argmax(dim=0)
+
+
+@wrong("probe", "The prediction is the column of the largest")
+def pr_scores(X, Y, X_test):
+    return X_test @ torch.linalg.lstsq(X, Y).solution
+
+
+@wrong("probe", "A are the vectors, B the one-hot rows")
+def pr_lstsq_of_words(X, Y, X_test):
+    return (X_test @ torch.linalg.lstsq(Y, X).solution).argmax(dim=1)
 
 
 @wrong("probe", "The column of ones is dropped")

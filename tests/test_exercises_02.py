@@ -198,6 +198,10 @@ def ms_on_own_copy(scores, mask):
     return scores.softmax(-1).nan_to_num(0)
 
 
+wrong("additive_score", "with the new axis at the same place",
+      lambda query, keys, v: torch.tanh(query.unsqueeze(1) + keys.unsqueeze(1)) @ v)
+wrong("additive_score", "with the new axis at the same place",
+      lambda query, keys, v: torch.tanh(query.unsqueeze(2) + keys.unsqueeze(2)) @ v)
 wrong("additive_score", "`query` makes no difference",
       lambda query, keys, v: torch.tanh(keys + keys).matmul(v)[:, None].expand(-1, query.shape[1], -1))
 wrong("additive_score", "One of length one is left over",

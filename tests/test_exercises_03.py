@@ -16,6 +16,19 @@ class TestAnswers(Answers):
     lesson = LESSON_03
 
 
+def attend(x, W_q, W_k, W_v, scale, dim):
+    q, k, v = x @ W_q, x @ W_k, x @ W_v
+    weights = (q @ k.T / scale).softmax(dim)
+    return weights @ v, weights
+
+
+wrong("self_attention", "The softmax runs over the wrong axis",
+      lambda x, W_q, W_k, W_v: attend(x, W_q, W_k, W_v, math.sqrt(W_q.shape[1]), 0))
+wrong("self_attention", "nor by a root of the width of x",
+      lambda x, W_q, W_k, W_v: attend(x, W_q, W_k, W_v, math.sqrt(x.shape[1]), 1))
+wrong("self_attention", "The scale is missing", lambda x, W_q, W_k, W_v: attend(x, W_q, W_k, W_v, 1, 1))
+
+
 @wrong("self_attention", "expected (T, d_v) = (4, ")
 def sa_values_not_projected(x, W_q, W_k, W_v):
     weights = F.softmax((x @ W_q) @ (x @ W_k).T / math.sqrt(W_k.shape[1]), dim=1)
@@ -100,6 +113,22 @@ def cm_compares(n):
 
 right("causal_mask", lambda n: nn.Transformer.generate_square_subsequent_mask(n) == 0)
 right("causal_mask", lambda n: torch.eye(n).cumsum(0).T.flip(0, 1).bool().T.flip(0, 1))
+
+
+def changes_nothing_before(layer, x, places, to=torch.randn_like, own=0):
+    before = layer(x)
+    for t in places:
+        changed = x.clone()
+        changed[t] = to(x[t])
+        if not torch.allclose(layer(changed)[:t + own], before[:t + own], atol=1e-5):
+            return False
+    return True
+
+
+wrong("is_causal", "only some positions are changed", lambda layer, x: changes_nothing_before(layer, x, [len(x) - 1]))
+wrong("is_causal", "output t may change", lambda layer, x: changes_nothing_before(layer, x, range(len(x)), own=1))
+wrong("is_causal", "is undone by a layer norm",
+      lambda layer, x: changes_nothing_before(layer, x, range(len(x)), to=lambda word: word + 1))
 
 
 wrong("is_causal", "wrong when the attention has no mask", lambda attention, x: attention(x).shape == x.shape)
@@ -253,6 +282,8 @@ def test_the_message_says_which_attention_was_judged_wrongly():
     assert "0x" not in verdict.text
 
 
+wrong("split_heads", "cuts the numbers in the order in which they lie",
+      lambda x, n_heads: x.view(len(x), n_heads, x.size(1), -1))
 wrong("split_heads", "every n_heads-th number",
       lambda x, n_heads: torch.stack([x[..., h::n_heads] for h in range(n_heads)], dim=1))
 

@@ -521,6 +521,32 @@ def kp_some_output_of_each_word(layer, x, memory, src_mask):
     return causal, bool(moves(layer, x, memory, src_mask)[src_mask].any(dim=-1).all()), ignores
 
 
+def by_rows(layer, x, memory, src_mask, read_by, leaks_by):
+    """The notebook's stub, with the two lines to write."""
+    rows = moves(layer, x, memory, src_mask)
+    return KEEPS_PROMISES.solution(layer, x, memory, src_mask)[0], bool(read_by(rows)), not leaks_by(rows)
+
+
+@wrong("keeps_promises", "take `.all()` of the rows of words")
+def kp_some_output_of_some_word(layer, x, memory, src_mask):
+    return by_rows(layer, x, memory, src_mask, lambda rows: rows[src_mask].any(), lambda rows: rows[~src_mask].any())
+
+
+@wrong("keeps_promises", "Words and padding are mixed up")
+def kp_words_and_padding_swapped(layer, x, memory, src_mask):
+    return by_rows(layer, x, memory, src_mask, lambda rows: rows[~src_mask].all(), lambda rows: rows[src_mask].any())
+
+
+@wrong("keeps_promises", "Words and padding are mixed up")
+def kp_leaks_of_words(layer, x, memory, src_mask):
+    return by_rows(layer, x, memory, src_mask, lambda rows: rows[src_mask].all(), lambda rows: rows[src_mask].any())
+
+
+@wrong("keeps_promises", "rows of padding were asked to be True as well")
+def kp_all_rows(layer, x, memory, src_mask):
+    return by_rows(layer, x, memory, src_mask, lambda rows: rows.all(), lambda rows: rows[~src_mask].any())
+
+
 @wrong("keeps_promises", "One output that moves is a leak: `.any()` of the rows")
 def kp_all_of_the_padding(layer, x, memory, src_mask):
     causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)

@@ -181,6 +181,20 @@ def replaced(ids, asked, mask_id, vocab_size, generator):
     return torch.where(asked & (lot > 0.9), random_ids, inputs)
 
 
+@wrong("mask_tokens", "Why: Each place is asked")
+def mt_targets_everywhere(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    asked = (torch.rand(ids.shape, generator=generator) < share) & can_mask
+    lot = torch.rand(ids.shape, generator=generator)
+    other = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(asked & (lot < 0.8), mask_id, ids)
+    return torch.where(asked & (lot >= 0.9), other, inputs), ids
+
+
+@wrong("mask_tokens", "Why: can_mask is not used")
+def mt_padding_too(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
+    return SOLUTION["mask_tokens"](ids, torch.ones_like(can_mask), mask_id, vocab_size, generator, share)
+
+
 @wrong("mask_tokens", "of the special pieces and the padding")
 def mt_only_padding_spared(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     asked = (uniform(ids, generator) < share) & (ids != 0)

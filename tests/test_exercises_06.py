@@ -11,7 +11,7 @@ from seeded_answers import Answers, right, wrong
 
 from course_utils import efficient
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.lesson_06 import LESSON_06, _Made
+from course_utils.exercises.lesson_06 import LESSON_06, _Made, near, two_blocks
 from course_utils.widgets.mask_explorer import PATTERNS
 
 
@@ -90,6 +90,39 @@ def wb_one_sum_for_all(q, k, v, window):
     mask[0, :, :window] = False
     p = (scores.masked_fill(~mask, -math.inf) - scores.max()).exp()
     return (p / p.sum() @ with_previous(v, window)).flatten(2, 3)
+
+
+def in_window(q, k, v, window, root=None, softmax=None, keys=two_blocks):
+    """By the notebook's own two functions, with one step that may be another."""
+    hidden = ~near(q.shape[-2], window)
+    scores = blocks_of(q, window) @ keys(k, window).mT / math.sqrt(root or q.shape[-1])
+    weights = softmax(scores, hidden) if softmax else scores.masked_fill(hidden, -math.inf).softmax(-1)
+    return (weights @ two_blocks(v, window)).flatten(-3, -2)
+
+
+@wrong("window_by_blocks", "masked after the softmax")
+def wb_mask_times_the_weights(q, k, v, window):
+    return in_window(q, k, v, window, softmax=lambda scores, hidden: scores.softmax(-1) * ~hidden)
+
+
+@wrong("window_by_blocks", "masked after the softmax")
+def wb_mask_fills_the_weights(q, k, v, window):
+    return in_window(q, k, v, window, softmax=lambda scores, hidden: scores.softmax(-1).masked_fill(hidden, 0))
+
+
+@wrong("window_by_blocks", "or another root")
+def wb_root_of_the_window(q, k, v, window):
+    return in_window(q, k, v, window, root=window)
+
+
+@wrong("window_by_blocks", "or another root")
+def wb_no_root(q, k, v, window):
+    return in_window(q, k, v, window, root=1)
+
+
+@wrong("window_by_blocks", "the keys *and* the values of both")
+def wb_keys_of_own_block(q, k, v, window):
+    return in_window(q, k, v, window, keys=blocks_of)
 
 
 @wrong("window_by_blocks", "`k` was changed")
@@ -294,6 +327,28 @@ def ou_mended_too_early(m, s, o, scores, v):
     new = torch.maximum(m, scores.amax(-1, keepdim=True))
     a, p = ((x - new).nan_to_num(neginf=-math.inf).exp() for x in (m, scores))
     return new, a * s + p.sum(-1, keepdim=True), a * o + p @ v
+
+
+@wrong("online_update", "s or o, or both, are not rescaled")
+def ou_o_not_rescaled(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    p = (scores - new).exp()
+    return new, s * (m - new).exp() + p.sum(-1, keepdim=True), o + p @ v
+
+
+@wrong("online_update", "s or o, or both, are not rescaled")
+def ou_s_not_rescaled(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    p = (scores - new).exp()
+    return new, s + p.sum(-1, keepdim=True), o * (m - new).exp() + p @ v
+
+
+@wrong("online_update", "o stays a sum until the last tile")
+def ou_divided_in_each_tile(m, s, o, scores, v):
+    new = torch.maximum(m, scores.amax(-1, keepdim=True))
+    a, p = (m - new).exp(), (scores - new).exp()
+    s = a * s + p.sum(-1, keepdim=True)
+    return new, s, (a * o + p @ v) / s
 
 
 @wrong("online_update", "The values are multiplied by the raw scores")

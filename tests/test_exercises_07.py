@@ -58,6 +58,8 @@ def sg_einsum(x, W_gate, W_up, W_down):
     return torch.einsum("btf,df->btd", F.silu(gate) * up, W_down)
 
 
+wrong("induction_scores", "expected (n_layers, n_heads)",
+      lambda weights, T: weights.diagonal(1 - T, -2, -1)[..., 1:].mean((0, 2, -1)))
 wrong("induction_scores", "Look one further", lambda weights, T: weights.diagonal(-T, -2, -1)[..., :-1].mean((0, -1)))
 wrong("induction_scores", "expected (n_layers, n_heads)",
       lambda weights, T: weights.diagonal(1 - T, -2, -1)[..., 1:].mean(-1))
@@ -79,6 +81,20 @@ def in_items(weights, T):
 right("induction_scores", lambda weights, T: weights.diagonal(1 - T, dim1=-2, dim2=-1)[..., 1:-1].mean(dim=(0, -1)))
 right("induction_scores",
       lambda weights, T: torch.stack([weights[..., T + i, i + 1] for i in range(T - 1)]).mean(dim=(0, 1)))
+
+
+@wrong("silenced", "One column per head is zero")
+def si_one_column(W_o, heads, d_k):
+    W_o = W_o.clone()
+    W_o[:, heads] = 0
+    return W_o
+
+
+@wrong("silenced", "`W_o` was changed")
+def si_in_place(W_o, heads, d_k):
+    for head in heads:
+        W_o[:, head * d_k:(head + 1) * d_k] = 0
+    return W_o
 
 
 @wrong("silenced", "a head is d_k columns")

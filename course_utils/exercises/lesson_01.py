@@ -37,11 +37,12 @@ PAD_BATCH = Exercise(pad_batch, {"ids": "B, T", "lengths": "B"}, {
     ("The padding stands in front. The words come first, the padding after them: the encoder reads from the left, "
      "and `lengths` says where it may stop.", "[row, :len(sentence)]", "[row, -len(sentence):]"),
     *each("The padding is not PAD = 0: 1 is BOS, 2 is EOS, and an embedding table has no row -1. Fill with PAD.",
-          (", PAD)", ", 1)"), (", PAD)", ", -1)")),
+          (", PAD)", ", 1)"), (", PAD)", ", -1)"), (", PAD)", ", 2)")),
     *each("The lengths are not the numbers of words. Count them before you pad: len(sentence).",
           ("ids, lengths", "ids, torch.tensor([len(row) for row in ids])"), ("ids, lengths", "ids, lengths - 1")),
-    ("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that order.",
-     "lengths = torch", "sentences = sorted(sentences, key=len, reverse=True)\n    lengths = torch"),
+    *each("The sentences were sorted by length. Row b belongs to sentence b: the other half of the pair is in that "
+          "order.", ("lengths = torch", "sentences = sorted(sentences, key=len, reverse=True)\n    lengths = torch"),
+          ("lengths = torch", "sentences = sorted(sentences, key=len)\n    lengths = torch")),
     ("An EOS was added. The sentences come with all their symbols: only padding is missing.",
      "lengths = torch", "sentences = [[*sentence, 2] for sentence in sentences]\n    lengths = torch"),
     ("A tensor is a rectangle, and these lists have different lengths. Pad the short ones first.",
@@ -99,14 +100,17 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
           (COUNT, "counts[pair] += 1"), (COUNT, "counts[pair] += 1", BEST, "max(counts, key=counts.get)")),
     ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
      "when a pair stands twice in a word"),
-    ("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
-     NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
+    *each("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
+          (NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
+          (NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])",
+           BEST, "max(counts, key=counts.get)")),
     *each("Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice.",
           (NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"), (NEIGHBOURS, "pairwise(symbols[:-1])"),
           ("when a letter stands three times in a row",)),
     ("The order in a pair is lost: (a, b) and (b, a) are different pairs.",
      NEIGHBOURS, "map(tuple, map(sorted, pairwise(symbols)))"),
-    ("This is the rarest pair. BPE merges the most frequent one.", BEST, "min(counts, key=counts.get)"),
+    *each("This is the rarest pair. BPE merges the most frequent one.", (BEST, "min(counts, key=counts.get)"),
+          (BEST, "min(counts, key=lambda pair: (counts[pair], pair))")),
     ("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
      "min(counts, key=lambda pair: (-counts[pair], pair)).", "when pairs are equally frequent"),
 ), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
@@ -130,8 +134,8 @@ GATE_BIAS = Exercise(gate_bias, {"bias": ""}, {
     "with a single step": lambda rng: _gate_inputs(rng, 1),
     "when almost everything is kept over 1,000 steps": lambda rng: (0.99, 1000),
 }, (
-    ("The losses are added up. They multiply: after n steps gate ** n is left, so the gate is the n-th root.",
-     GATE, "1 - (1 - fraction) / steps"),
+    *each("The losses are added up. They multiply: after n steps gate ** n is left, so the gate is the n-th root.",
+          (GATE, "1 - (1 - fraction) / steps"), (GATE, "fraction / steps")),
     ("This is the power, not the root: the gate to the power of `steps` is to give `fraction`.",
      GATE, "fraction ** steps"),
     ("`fraction` is to be left after all steps, not after one: take the root.", GATE, "fraction"),
@@ -169,22 +173,25 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
     "with one sentence (B = 1)": lambda rng: _gru_inputs(rng, 1),
     "when the sums are far from zero (around 100 and -100)": lambda rng: _gru_inputs(rng, far=100),
 }, (
-    ("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
-     "x_r, x_z, x_n", "x_z, x_r, x_n", "h_r, h_z, h_n", "h_z, h_r, h_n"),
+    *each("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
+          ("x_r, x_z, x_n", "x_z, x_r, x_n", "h_r, h_z, h_n", "h_z, h_r, h_n"),
+          ("x_r, x_z, x_n", "x_r, x_n, x_z", "h_r, h_z, h_n", "h_r, h_n, h_z")),
     ("The update gate is the wrong way round: here z keeps the old state, h' = (1 - z) * n + z * h. (Cho et al. 2014 "
      "say so, too; Chung et al. 2014 swap the two.)", NEXT, "(1 - z) * h + z * n"),
     *each("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
           "afterwards, so that one product serves all three thirds: r * (W_hn h + b_hn).",
           *((NEW, f"x_n + (r * h) @ W_h[-h.size(1):].T{bias}") for bias in (" + b_h[-h.size(1):]", ""))),
     *each("The reset gate multiplies the old state's part, all of it, and no more: x_n + r * (W_hn h + b_hn).",
-          (NEW, "x_n + h_n"), (NEW, "r * (x_n + h_n)"),
-          (NEW, "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]")),
-    ("The new state lies between -1 and 1: tanh.", f"torch.tanh({NEW})", NEW),
-    ("A gate is a share between 0 and 1, each number on its own: sigmoid.", GATES, "r, z = x_r + h_r, x_z + h_z"),
+          (NEW, "x_n + h_n"), (NEW, "r * (x_n + h_n)"), (NEW, "x_n + r * (h_n - b_h[-h.size(1):]) + b_h[-h.size(1):]"),
+          (NEW, "x_n"), (NEW, "r * x_n + h_n")),
+    *each("The new state lies between -1 and 1: tanh.", (f"torch.tanh({NEW})", NEW),
+          (f"torch.tanh({NEW})", f"torch.sigmoid({NEW})")),
+    *each("A gate is a share between 0 and 1, each number on its own: sigmoid.", (GATES, "r, z = x_r + h_r, x_z + h_z"),
+          (GATES, "r, z = (x_r + h_r).tanh(), (x_z + h_z).tanh()")),
     ("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
      "torch.sigmoid.", "when the sums are far from zero (around 100 and -100)"),
-    ("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.",
-     NEXT, "n + z * h"),
+    *each("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.",
+          (NEXT, "n + z * h"), (NEXT, "h + (1 - z) * n"), (NEXT, "z * n + z * h")),
 ), timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
                      randn(rng, 384), randn(rng, 384)))
 
@@ -201,18 +208,19 @@ SHIFT = Exercise(shift, {"inputs": "B, T", "labels": "B, T"}, {
     "on ordinary inputs": targets,
     "with one sentence (B = 1)": lambda rng: targets(rng, 1),
 }, (
-    *each("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, "
-          "target[:, :-1], and the labels are one word ahead, target[:, 1:].",
-          (LABELS, INPUTS), (INPUTS, LABELS)),
-    ("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
-     BOTH, "target[:, :-2], target[:, 2:]"),
-    ("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
-     BOTH, "target[:, 1:-1], target[:, 2:]"),
+    *each("Both are the same: the decoder would be asked to copy what it reads. The inputs begin with BOS, target[:, "
+          ":-1], and the labels are one word ahead, target[:, 1:].", (LABELS, INPUTS), (INPUTS, LABELS),
+          (BOTH, "target, target")),
+    *each("The labels are two words ahead. After BOS comes the first word: target[:, 1:].",
+          (BOTH, "target[:, :-2], target[:, 2:]"), (LABELS, "F.pad(target[:, 2:], (0, 1))")),
+    *each("BOS or EOS is cut off both. The decoder begins by reading BOS, and has to learn when to say EOS.",
+          (BOTH, "target[:, 1:-1], target[:, 2:]"), (BOTH, "target[:, 1:-1], target[:, 1:-1]")),
     ("Sentences are cut off, not words: axis 0 is the batch. Time is axis 1.", BOTH, "target[:-1], target[1:]"),
     ("EOS is taken out of the inputs by its value. No need: where EOS is read, the label is PAD, which the loss skips. "
      "Leave out the last column, whatever it holds.", INPUTS, "target.masked_fill(target == EOS, PAD)[:, :-1]"),
-    ("EOS is taken out of the labels. The decoder has to learn when to stop.",
-     LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"),
+    *each("EOS is taken out of the labels. The decoder has to learn when to stop.",
+          (LABELS, "target.masked_fill(target == EOS, PAD)[:, 1:]"), (LABELS, "target[:, 1:-1]"),
+          (BOTH, "target[:, :-2], target[:, 1:-1]")),
     ("The inputs begin with a second BOS. The target has one already: target[:, :-1].",
      INPUTS, f"F.pad(target[:, :-2], (1, 0), value={BOS})"),
     *each("One of the two is not cut. The inputs lose the last column, the labels the first: T columns each.",
@@ -265,11 +273,14 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     *each("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
           "flatten them, then topk. A good hypothesis may have several children, a bad one none.",
           (BEST, "best, words = total.max(1)", RETURNED, f"best, {OWN}, words"), (BEST, ROWS, RETURNED,
-           f"best.flatten(), {OWN}.repeat_interleave(best.size(1)), words.flatten()")),
-    ("A flat index counts through rows of V words: parents = index // V, words = index % V.",
-     RETURNED, "best, flat // len(scores), flat % len(scores)"),
-    ("The scores are only the old ones, or lack them. Return the sums.",
-     "return best", "return log_probs.flatten()[flat]"),
+           f"best.flatten(), {OWN}.repeat_interleave(best.size(1)), words.flatten()"),
+          (BEST, ROWS, RETURNED, f"best, {OWN}, words")),
+    *each("A flat index counts through rows of V words: parents = index // V, words = index % V.",
+          (RETURNED, "best, flat // len(scores), flat % len(scores)"),
+          (RETURNED, "best, flat // log_probs.size(1), flat"), (RETURNED, "best, flat, flat % log_probs.size(1)")),
+    *each("The scores are only the old ones, or lack them. Return the sums.",
+          ("return best", "return log_probs.flatten()[flat]"),
+          ("return best", "return scores[flat // log_probs.size(1)]")),
 ))
 
 
@@ -317,9 +328,10 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
      "into another bucket. Take the source's.", "enumerate(sources)", "enumerate(hypotheses)"),
     ("This is the mean of the sentences' BLEU. Corpus BLEU adds up the counts of all sentences first: give bleu the "
      "bucket's in one call.", BLEU, "sum(bleu([hypotheses[i]], [references[i]]) for i in chosen) / len(chosen)"),
-    ("An end is left out. Both belong to the bucket: low <= length <= high.", BETWEEN, "low <= len(source) < high"),
-    ("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
-     BETWEEN, "len(source) <= high"),
+    *each("An end is left out. Both belong to the bucket: low <= length <= high.",
+          (BETWEEN, "low <= len(source) < high"), (BETWEEN, "low < len(source) <= high")),
+    *each("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
+          (BETWEEN, "len(source) <= high"), (BETWEEN, "low <= len(source)")),
     ("The arguments of bleu have changed places. The hypotheses come first: the penalty for brevity is theirs.",
      "bleu([hypotheses[i]", "bleu([references[i]", "chosen], [references[i]", "chosen], [hypotheses[i]"),
     ("The words are changed (lower-cased, or split again). Give them to bleu as they are.",
@@ -371,11 +383,12 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
      "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, "targets"),
     ("The first C rows of weight are taken. The candidates' rows are weight[candidates].",
      "weight[candidates]", "weight[:len(candidates)]"),
-    ("The loss is the mean over the batch, whatever the candidates: no sum, no factor.",
-     LOSS, f"{LOSS[:-1]}, reduction='sum')"),
-    ("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns good "
-     "word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.", LOSS,
-     f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float(), reduction='none').sum(1).mean()"),
+    *each("The loss is the mean over the batch, whatever the candidates: no sum, no factor.",
+          (LOSS, f"{LOSS[:-1]}, reduction='sum')"), (LOSS, f"{LOSS} / logits.size(1)")),
+    *each("These are sigmoids: every candidate is judged alone, right or noise, as in negative sampling. That learns "
+          "good word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.",
+          (LOSS, f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float(), reduction='none').sum(1).mean()"),
+          (LOSS, f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float())")),
     ("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
      "score first.", "when the scores are large (in the hundreds)"),
     ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
@@ -438,6 +451,8 @@ PROBE = Exercise(probe, {"columns": "M"}, {
           "the weights: torch.linalg.lstsq.", (FIT, "X.T @ Y"),
           (PREDICTED, "torch.cdist(X_test, Y.T @ X / Y.sum(0)[:, None]).nan_to_num(1e9).argmin(dim=1)"),
           (FIT, "torch.linalg.solve(X.T @ X + 0.1 * torch.eye(X.size(1)), X.T @ Y)")),
+    *each("These are scores. The prediction is the column of the largest: argmax(dim=1).",
+          (".argmax(dim=1)", ""), (".argmax(dim=1)", ".amax(dim=1)")),
 ))
 
 

@@ -252,21 +252,27 @@ SCALED_DOT_ATTENTION = Exercise(scaled_dot_attention, {"context": "B, T_q, d_v",
     "in float16": _dot_inputs(_half),
 }, (
     ("The scale is missing: divide the scores by sqrt(d).", SCALE, ""),
-    ("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a sum of d "
-     "products has the standard deviation sqrt(d).", SCALE, " / query.size(-1)"),
-    ("keys.transpose(-2, -1) swaps the last two axes. .T reverses all of them, the batch's, too; view and reshape swap "
-     "none: they cut the numbers, in memory's order, into other rows.", "transpose(-2, -1)", "T"),
-    (SCALED_LATE, SCALE, "", WEIGHTS, f"{WEIGHTS}{SCALE}"),
+    *each("The scores are divided by another number than sqrt(d). d is the width of a query, query.size(-1): a sum "
+          "of d products has the standard deviation sqrt(d).", (SCALE, " / query.size(-1)"),
+          ("query.size(-1)", "keys.size(1)"), ("query.size(-1)", "query.size(1)")),
+    *each("keys.transpose(-2, -1) swaps the last two axes. .T reverses all of them, the batch's, too; view and "
+          "reshape swap none: they cut the numbers, in memory's order, into other rows.", ("transpose(-2, -1)", "T"),
+          ("transpose(-2, -1)", "reshape(len(keys), keys.size(2), keys.size(1))")),
+    *each(SCALED_LATE, (SCALE, "", WEIGHTS, f"{WEIGHTS}{SCALE}"),
+          (SCALE, "", "weights @ values", f"weights{SCALE} @ values")),
     (IGNORED, WEIGHTS, "scores.softmax(dim=-1)"),
     (INVERTED, WEIGHTS, "scores.masked_fill(mask, -math.inf).softmax(dim=-1)"),
     (AFTER, WEIGHTS, "scores.softmax(dim=-1) * mask"),
-    (WRONG_AXIS, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-2)"),
+    *each(WRONG_AXIS, (WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-2)"),
+          (WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-2)"),
+          (WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=0)")),
     ("The keys are summed instead of the values. Keys say where to look, values what is found.",
      "@ values", "@ keys"),
     ("The second result holds the scores. Return the weights, after the softmax.",
      "@ values, weights", "@ values, scores"),
     (EMPTY_ROW, WEIGHTS, "scores.masked_fill(~mask, -math.inf).softmax(dim=-1)"),
-    (FINITE, WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
+    *each(FINITE, (WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
+          (WEIGHTS, "scores.masked_fill(~mask, -1e9).softmax(dim=-1) * mask")),
 ))
 
 
@@ -307,8 +313,9 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
      RATE, "1 - len(predicted & true) / len(predicted)"),
     ("This is 1 - recall: wrong predicted links cost nothing. Divide 2 |A and S| by |A| + |S|.",
      RATE, "1 - len(predicted & true) / len(true)"),
-    ("The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|.",
-     RATE, "1 - len(predicted & true) / len(predicted | true)"),
+    *each("The sum below the fraction counts shared links once (the union). Count them in both sets: |A| + |S|.",
+          (RATE, "1 - len(predicted & true) / len(predicted | true)"),
+          (RATE, "1 - 2 * len(predicted & true) / len(predicted | true)")),
     ("The union is counted where the shared links belong: & is *and*, | is *or*.", " & ", " | "),
     *each("/ comes before +, so only |A| divides. Put parentheses around |A| + |S|.",
           ("/ total", "/ len(predicted) + len(true)"),
@@ -318,6 +325,8 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
      f"{RATE} if total else 0.0", "len(predicted ^ true)"),
     ("// rounds down to a whole number. Use /.", "/ total", "// total"),
     ("Two empty sets have no links to divide by. They agree: the rate is 0.0.", "when both sets are empty"),
+    ("This is precision: the share of predicted links that are true. Divide 2 |A and S| by |A| + |S|, and subtract "
+     "from 1.", RATE, "len(predicted & true) / len(predicted)"),
 ))
 
 
@@ -349,12 +358,14 @@ LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
     ("The last key of the window is missing: the end of a slice or range is not part of it, so add 1.",
      "distance.abs() <= window", "(-window <= distance) & (distance < window)"),
     ("The mask is inverted. True means *may attend*, that is, inside the window.", "<=", ">"),
-    ("The distance has a sign: every key on one side of the window counts as near. Take abs().", ".abs()", ""),
+    *each("The distance has a sign: every key on one side of the window counts as near. Take abs().", (".abs()", ""),
+          ("distance.abs() <= window", "distance >= -window")),
     ("The window is half as wide as it should be: it reaches `window` keys to each side.", "= window", "= window // 2"),
     ("The row number is used as the centre. Each query's centre is given in `centres`.",
      "centres.unsqueeze", "torch.arange(len(centres)).unsqueeze"),
-    ("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
-     "centres.unsqueeze(1).", ".unsqueeze(1)", ""),
+    *each("T_q centres and n_keys positions do not line up. To cross them, give the centres an axis of their own: "
+          "centres.unsqueeze(1).", (".unsqueeze(1)", ""),
+          ("torch.arange(n_keys) - centres.unsqueeze(1)", "centres - torch.arange(n_keys)")),
     ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
      "torch.arange(n_keys)", "torch.arange(1, n_keys + 1)"),
     ("A slice with a negative start counts from the end, so near the first key the window is lost. "

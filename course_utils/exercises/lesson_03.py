@@ -51,14 +51,18 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
 }, (
     ("The scale is missing: divide the scores by sqrt(d_k), the width of a query.", SCALE, ""),
     *each("The scale is not the root of a query's width. Divide by sqrt(d_k), with d_k = q.size(-1): not by d_k, nor "
-          "by a root of the width of x.", (SCALE, " / q.size(-1)"), (SCALE, " / math.sqrt(x.size(-1))")),
-    (SCALED_LATE, f"{SCALE}).softmax(dim=-1)", f").softmax(dim=-1){SCALE}"),
+          "by a root of the width of x.", (SCALE, " / q.size(-1)"), (SCALE, " / math.sqrt(x.size(-1))"),
+          (SCALE, " / math.sqrt(v.size(-1))"), (SCALE, " / math.sqrt(len(x))"), (SCALE, " * math.sqrt(q.size(-1))"),
+          (SCALE, " / 8")),
+    *each(SCALED_LATE, (f"{SCALE}).softmax(dim=-1)", f").softmax(dim=-1){SCALE}"),
+          (SCALE, "", "weights @ v", f"weights{SCALE} @ v")),
     (WRONG_AXIS, "dim=-1", "dim=0"),
     ("Queries and keys have changed places. Queries are the rows: q @ k.T.", "q @ k.T", "k @ q.T"),
     ("The weights are transposed before they mix the values. Row i has the weights of query i: weights @ v.",
      "weights @ v", "weights.T @ v"),
     ("The keys are mixed instead of the values. Keys say where to look, values what is found.", "s @ v", "s @ k"),
-    ("The second result holds the scores. Return the weights, after the softmax.", "v, weights", f"v, q @ k.T{SCALE}"),
+    *each("The second result holds the scores. Return the weights, after the softmax.",
+          ("v, weights", f"v, q @ k.T{SCALE}"), ("v, weights", "v, q @ k.T")),
     (NO_SOFTMAX, ".softmax(dim=-1)", ""),
     (RAW_EXP, "where scores are large (around 100)"),
 ))
@@ -259,8 +263,8 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     "when scores are large (down to -30,000), the masked ones the largest": _far_below_zero,
 }, (
     *each("The scale is missing, or not that of a head: divide the scores by sqrt(d_k), the root of a head's width, "
-          "d_k = d_model / n_heads. A head adds up d_k products, not d_model.",
-          (SCALE, ""), (SCALE, " / math.sqrt(x.size(-1))")),
+          "d_k = d_model / n_heads. A head adds up d_k products, not d_model.", (SCALE, ""),
+          (SCALE, " / math.sqrt(x.size(-1))"), (SCALE, " / q.size(-1)"), (SCALE, " / math.sqrt(n_heads)")),
     (IGNORED, WEIGHTS, f"({SCORES}).softmax(-1)"),
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
     ("The mask is applied after the softmax: masked keys have already taken their share. Mask the scores, not the "
@@ -268,17 +272,22 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     ("Masked keys took part in the softmax, with a finite score or because the mask came after it (they have taken "
      "their share, and with a huge score all of it), or exp() underflows. Mask the scores, with -inf.",
      "when scores are large (down to -30,000), the masked ones the largest"),
-    (WRONG_AXIS, WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
+    *each(WRONG_AXIS, (WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
+          (WEIGHTS, f"({SCORES}).masked_fill(~mask, -1e9).softmax(-2)"),
+          (WEIGHTS, f"({SCORES}).masked_fill(~mask, -1e9).softmax(1)")),
     ("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
      "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
      "when a query may attend to nothing"),
-    (MIXED, EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, BY_VIEW),
+    *each(MIXED, (EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, BY_VIEW),
+          (EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)")),
     ("The heads' outputs (B, n_heads, T, d_k) are joined without a transpose, so that positions are mixed. First "
      "transpose(1, 2), then flatten the last two axes.", JOINED, BY_VIEW),
-    ("The heads are missing: n_heads is not used for splitting. Split the projected queries, keys and values, so that "
-     "every head has weights of its own.", EACH, "split_heads(x @ W, 1)"),
-    ("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ W, "
-     "and W_o mixes the heads' outputs, which lie side by side until then.", " @ W_o", ""),
+    *each("The heads are missing: n_heads is not used for splitting. Split the projected queries, keys and values, "
+          "so that every head has weights of its own.", (EACH, "split_heads(x @ W, 1)"),
+          (EACH, "split_heads(x @ W, 1)", "o, weights", "o, weights.squeeze(1)")),
+    *each("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ "
+          "W, and W_o mixes the heads' outputs, which lie side by side until then.", (" @ W_o", ""),
+          (" @ W_o", " @ W_o.T"), (" @ W_o", " @ W_o.T", "x @ W,", "x @ W.T,")),
 ))
 
 
@@ -314,17 +323,21 @@ SINUSOIDAL = Exercise(sinusoidal, {"table": "n, d_model"}, {
      "have the exponent 2i / d: with i = 0, 1, … for the pairs, multiply by 2.", "/ d_model)", "/ d_model / 2)"),
     ("The exponent grows twice as fast as it should. If torch.arange(0, d, 2) counts the columns, it is 2i already: do "
      "not multiply by 2 again.", "/ d_model)", "/ d_model * 2)"),
-    ("Every column has an angle of its own. sin and cos of a pair have the same: column 2i + 1 also has the exponent "
-     "2i / d.", "d_model, 2)", "d_model)", f"torch.stack({WAVES}, dim=-1).flatten(-2)",
-     "torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())"),
+    *each("Every column has an angle of its own. sin and cos of a pair have the same: column 2i + 1 also has the "
+          "exponent 2i / d.",
+          *(("d_model, 2)", columns, f"torch.stack({WAVES}, dim=-1).flatten(-2)",
+             "torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())")
+            for columns in ("d_model)", "d_model) * 2"))),
     ("The base is not 10000: position / 10000^(2i / d).", "10000.0", "1000.0"),
-    (MULTIPLIED, "(-torch", "(torch"),
+    *each(MULTIPLIED, ("(-torch", "(torch"), ("10000.0 ** (-torch.arange(0, d_model, 2) / d_model)",
+          "(torch.arange(0, d_model, 2) * (math.log(10000.0) / d_model)).exp()")),
     (FROM_ONE, "arange(n)", "arange(1, n + 1)"),
     (SAME_SPEED, "* frequencies", "* frequencies ** 0"),
     ("** comes before /, so only 2i is the exponent. Put it in parentheses: 10000 ** (2 * i / d).",
      "** (-torch.arange(0, d_model, 2) / d_model)", "** -torch.arange(0, d_model, 2) * d_model"),
     ("These are the angles. Take sin of them in the even columns, cos in the odd ones.", WAVES, "[angles, angles]"),
-    ("The odd columns are empty, or sin as well. They hold cos of the same angles.", "angles.cos()", "0 * angles"),
+    *each("The odd columns are empty, or sin as well. They hold cos of the same angles.",
+          ("angles.cos()", "0 * angles"), ("angles.cos()", "angles.sin()")),
 ))
 
 
@@ -347,22 +360,25 @@ ROTARY = Exercise(rotary, {"rotated": "T, d"}, {
     "with a single position, which is 0 and stays as it is": lambda rng: (_rotary_inputs(rng)[0][:1],),
     "with 40 positions": lambda rng: (randn(rng, 40, _size_inputs(rng)[1]),),
 }, (
-    ("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours are a "
-     "pair: x[:, 0::2] and x[:, 1::2].", "x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)", "dim=-1)", "dim=-2)"),
+    *each("Number i of the left half is paired with number i of the right half, as some models do. Here neighbours "
+          "are a pair: x[:, 0::2] and x[:, 1::2].", ("x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)", "dim=-1)", "dim=-2)"),
+          ("x[:, 0::2], x[:, 1::2]", "*x.chunk(2, -1)")),
     ("The pairs are rotated right, but put back as two halves. They go back to their places, 2i and 2i + 1: stack them "
      "on a new last axis, then flatten.", "dim=-1)", "dim=-2)"),
     ("The rotation goes the other way round: the minus belongs to the first of the pair, a cos - b sin, a sin + b cos.",
      ROTATED, "[a * cos + b * sin, b * cos - a * sin]"),
     ("sin and cos are swapped. Position 0 has the angle 0 and stays as it is: a cos - b sin, a sin + b cos.",
      "angles.cos(), angles.sin()", "angles.sin(), angles.cos()"),
-    ("There is no minus, or one too many: this is no rotation, lengths change. a cos - b sin, a sin + b cos.",
-     "cos - b", "cos + b"),
+    *each("There is no minus, or one too many: this is no rotation, lengths change. a cos - b sin, a sin + b cos.",
+          ("cos - b", "cos + b"), ("sin + b", "sin - b")),
     ("The second of the pair is computed from the first after its rotation. Keep the old one until both are done.",
      "[a * cos - b * sin, a *", "[a * cos - b * sin, (a * cos - b * sin) *"),
-    ("Each number is only multiplied. Its partner's part is missing: a rotation mixes the two numbers of a pair, "
-     "a cos - b sin, a sin + b cos.", ROTATED, "[a * cos, b * sin]"),
-    ("The exponent or the base is wrong. The pair i, x[:, 2i] and x[:, 2i + 1], turns by t / 10000^(2i / d): with i "
-     "= 0, 1, … for the pairs, multiply by 2; torch.arange(0, d, 2) is 2i already.", "/ d)", "/ d / 2)"),
+    *each("Each number is only multiplied. Its partner's part is missing: a rotation mixes the two numbers of a "
+          "pair, a cos - b sin, a sin + b cos.", (ROTATED, "[a * cos, b * sin]"),
+          ("[a * cos - b * sin, a * sin + b * cos]", "[a * cos, b * cos]")),
+    *each("The exponent or the base is wrong. The pair i, x[:, 2i] and x[:, 2i + 1], turns by t / 10000^(2i / d): "
+          "with i = 0, 1, … for the pairs, multiply by 2; torch.arange(0, d, 2) is 2i already.", ("/ d)", "/ d / 2)"),
+          ("/ d)", "/ d * 2)"), ("10000.0", "1000.0")),
     (MULTIPLIED, "(-torch", "(torch"),
     (SAME_SPEED, " * 10000.0 ** (-torch.arange(0, d, 2) / d)", " * torch.ones(d // 2)"),
     (FROM_ONE, "arange(T)", "arange(1, T + 1)"),

@@ -44,21 +44,24 @@ LAYER_NORM = Exercise(layer_norm, {"normed": "B, T, d"}, {
 }, (
     *((f"The statistics run over {what} Take mean and variance over the last axis, dim=-1: each word is normed with "
        "its own d numbers.",
-       "mean(dim=-1", f"mean(dim={axis}", "var(dim=-1, correction=0", f"var(dim={axis}, {more}", *root)
-      for what, axis, more, *root in (
-        ("the batch: a word's result depends on the other sentences.", 0, "correction=0"),
-        ("time: every word sees the others of its sentence, the later ones too.", 1, "correction=1", *OUTSIDE),
-        ("several axes at once. (Over batch and time, that is BatchNorm.)", (0, 1), "correction=0"))),
+       "mean(dim=-1", f"mean(dim={axis}", "var(dim=-1, correction=0", f"var(dim={axis}, correction={less}", *root)
+      for what, *axes in (
+        ("the batch: a word's result depends on the other sentences.", 0),
+        ("time: every word sees the others of its sentence, the later ones too.", 1),
+        ("several axes at once. (Over batch and time, that is BatchNorm.)", (0, 1), (1, 2)))
+      for axis in axes for less, *root in ((0,), (1, *OUTSIDE))),
     ("The variance is divided by d - 1, which is the default of var() and std(). LayerNorm divides by d: correction=0.",
      "correction=0", "correction=1"),
     ("eps is added to the standard deviation, outside the root. It belongs inside: the root of (variance + eps).",
      *OUTSIDE),
-    ("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).", ".sqrt()", ""),
+    *each("x - mean is to be divided by the standard deviation: once, and by the root of (variance + eps).",
+          (".sqrt()", ""), (" / (var + eps).sqrt()", "")),
     *each("The mean is not subtracted. (With the root of the mean square below the fraction line, this is RMSNorm.)",
           ("(x - mean)", "x"), ("(x - mean)", "x", "x.var(dim=-1, correction=0,", "x.pow(2).mean(dim=-1,")),
-    ("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
-     "gain *", "bias *", "+ bias", "+ gain"),
-    ("The eps that is given is not used. Add it to the variance, inside the root.", " + eps", ""),
+    *each("First times gain, then plus bias: here the two are swapped, or bias is added too early.",
+          ("gain *", "bias *", "+ bias", "+ gain"), ("gain * (x", "gain * ((x", " + bias", " + bias)")),
+    *each("The eps that is given is not used. Add it to the variance, inside the root.", (" + eps", ""),
+          (" + eps", " + 1e-5")),
     ("Mean and variance lost an axis, so that (B, T) meets (B, T, d). Keep it: keepdim=True.",
      "mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
     ("The mean of the squares minus the square of the mean: both are large here, and of what is between them float32 "
@@ -94,18 +97,18 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
      "the right one too.", SHARE, "(1 - one_hot) * smoothing / vocab_size"),
     (f"The smoothing is added to a full one. {NOT_ONE} First take it away: 1 - smoothing at the right word.",
      "(1 - smoothing) * ", ""),
-    (f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
-     " / vocab_size", ""),
+    *each(f"Words get the whole smoothing. {NOT_ONE} All words share it: smoothing / vocab_size to each.",
+          (" / vocab_size", ""), (SHARE, "(1 - one_hot) * smoothing")),
     (f"The smoothing is taken away and given to nobody. {NOT_ONE} Add smoothing / vocab_size everywhere.",
      f" + {SHARE}", ""),
-    ("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
-     MIX, "one_hot"),
+    *each("The smoothing that is given is not used: the targets are one-hot, or have a share that is always the same.",
+          (MIX, "one_hot"), (MIX, "0.9 * one_hot + 0.1 / vocab_size")),
     ("smoothing and 1 - smoothing are swapped: the right word keeps 1 - smoothing.",
      "(1 - smoothing) * one_hot + smoothing", "smoothing * one_hot + (1 - smoothing)"),
     ("The smoothing is shared by the T words of a sentence. Those of the vocabulary share it: smoothing / vocab_size.",
      "/ vocab_size", "/ ids.size(1)"),
-    ("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: "
-     "F.one_hot(ids, vocab_size).", ", vocab_size).", ")."),
+    *each("one_hot was not told the size of the vocabulary, so it ends at the largest id that it saw: F.one_hot(ids, "
+          "vocab_size).", (", vocab_size).", ")."), (", vocab_size).", ").", "/ vocab_size", "/ one_hot.size(-1)")),
     ("These are whole numbers, which cannot hold a share. one_hot makes long: .float() first.", MIX, f"({MIX}).long()"),
 ))
 
@@ -300,8 +303,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
         _planted("one that sees word 0 of the memory, which is padding", of_cross=[("all", "first", True)],
                  padding="in front"),
 }, (
-    ("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in a copy "
-     "(of x, of the memory, of its padding), call the layer again, and compare the outputs.", CAUSAL, "True"),
+    *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in "
+          "a copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
+          (CAUSAL, "True"), (IGNORED, "True")),
     ("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard deviation: "
      "x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers there, "
      "torch.randn_like(x[t]), or flip the sign, -x[t].", GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"),
@@ -309,14 +313,18 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
      GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
     ("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs before "
      "it, out[:t]: output t may change, and so may all after it.", CAUSAL, "not seen.tril().any()"),
-    ("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is True if "
-     "the outputs change. Or rows of padding were asked to be True as well: take those of words, read[src_mask], "
-     "wherever they are.", READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
-    ("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the memory: take "
-     "`.all()` of the rows of words, read[src_mask].", READ, "bool(read[src_mask].any(1).all())"),
-    ("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must be "
-     "read. It is False for padding, ~src_mask: no output may change with that.",
-     IGNORED, "bool(read[~src_mask].any())"),
+    *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is "
+          "True if the outputs change. Or rows of padding were asked to be True as well: take those of words, "
+          "read[src_mask], wherever they are.",
+          (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
+          (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
+    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the "
+          "memory: take `.all()` of the rows of words, read[src_mask].", (READ, "bool(read[src_mask].any(1).all())"),
+          (READ, "bool(read[src_mask].any())")),
+    *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
+          "be read. It is False for padding, ~src_mask: no output may change with that.",
+          (IGNORED, "bool(read[~src_mask].any())"),
+          (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
     ("One output that moves is a leak: `.any()` of the rows of padding, not `.all()`.",
      IGNORED, "not read[~src_mask].all()"),
     ("Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for each: "
@@ -367,8 +375,8 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
     "when the first words of all come at once (T = 0)": _step_inputs(n=3, T=0),
 }, (
     (f"The cache is not used: the new word sees only itself. {GROWN}", NEW_K, "k", NEW_V, "v"),
-    (f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
-     "v, k, v", "v, past_k, past_v"),
+    *each(f"The longer cache does not come back: a next word would not see this one, or none before it. {GROWN}",
+          ("v, k, v", "v, past_k, past_v"), ("v, k, v", "v, k[:, :, -q.size(2):], v[:, :, -q.size(2):]")),
     ("The new word does not see itself. First append its key and value, then attend to all of them; no mask may hide "
      "the newest.", "weights @ v, k", "(q @ past_k.mT / math.sqrt(k.size(-1))).softmax(-1) @ past_v, k"),
     ("The new key and value stand in front. They belong behind the others, where their place in the sentence is: "
@@ -377,9 +385,10 @@ DECODE_STEP = Exercise(decode_step, {"output": "B, n_heads, n, d_k", "k": "B, n_
      NEW_K, f"{NEW_K}[:, :, 1:]", NEW_V, f"{NEW_V}[:, :, 1:]"),
     ("Keys and values are mixed up. Scores are made with the keys, the weights sum the values.",
      "weights @ v, k", "weights @ k, k"),
-    ("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
-     "k], dim=2", "k], dim=1"),
-    ("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.", f" / {SCALE}", ""),
+    *each("The new word is appended along the batch, the heads or the width. Time is axis 2: dim=2.",
+          ("k], dim=2", "k], dim=1"), ("k], dim=2", "k], dim=0"), ("k], dim=2", "k], dim=-1")),
+    *each("The scale is wrong. Divide the scores by sqrt(d_k), with d_k the width of a query.", (f" / {SCALE}", ""),
+          ("math.sqrt(q.size(-1))", "q.size(-1)")),
     ("The softmax is missing, or runs over the wrong axis. Each new word spreads its attention over the keys, so its "
      "weights sum to one: dim=-1.", WEIGHTS, SCORES),
     ("The mask counts from the first key, so that a new word sees only the first, or the first few. The new words are "
@@ -423,7 +432,8 @@ EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
      "(-(weights", "((weights"),
     ("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, or "
      "set its weight to 1 before the logarithm.", "when all weight is on one word, and the others have 0"),
-    ("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.", "dim=-1", "dim=1"),
+    *each("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
+          ("dim=-1", "dim=1"), ("dim=-1", "dim=0"), ("dim=-1", "")),
     ("This counts the words whose weight is not 0, however small. Use the entropy.",
      "(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()"),
     ("This is the inverse of the summed squares, another measure of spread. Use the exponential of the entropy.",
@@ -454,12 +464,14 @@ LAYER_PARAMETERS = Exercise(layer_parameters, {"parameters": ""}, {
           ("d_model * d_model + d_model", "d_model * d_model", " + d_ff + d_model", ""),
           ("d_model * d_model + d_model", "d_model * d_model")),
     *each("The biases of the feed-forward network are d_ff numbers inside and d_model at its end.",
-          (" + d_ff + d_model", ""), (" + d_ff + d_model", " + d_ff")),
+          (" + d_ff + d_model", ""), (" + d_ff + d_model", " + d_ff"), (" + d_ff + d_model", " + d_model"),
+          (" + d_ff + d_model", " + 2 * d_model")),
     ("The feed-forward network has two matrices, into d_ff numbers and back.", "2 * d_model * d_ff", "d_model * d_ff"),
-    *each("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two in "
-          "an encoder layer, three in a decoder layer.", ("2 * d_model  ", "d_model  "), ("2 * norm", "norm"),
-          ("attention + norm)", "attention)")),
-    ("A decoder layer has a second attention, which reads the memory.", "attention + norm)", "norm)"),
+    *each("A LayerNorm learns two numbers per feature, gain and bias, and each sublayer has a norm of its own: two "
+          "in an encoder layer, three in a decoder layer.", ("2 * d_model  ", "d_model  "), ("2 * norm", "norm"),
+          ("attention + norm)", "attention)"), ("2 * norm", "3 * norm")),
+    *each("A decoder layer has a second attention, which reads the memory.", ("attention + norm)", "norm)"),
+          (" + decoder * (attention + norm)", "")),
     ("A decoder layer has one feed-forward network, as an encoder layer has.",
      "decoder * (attention + norm)", "decoder * (attention + norm + feed_forward)"),
 ))

@@ -142,7 +142,7 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
      f"the end of a slice is not part of it, so the first end to try is len(word). {LONGEST}",
      "range(len(word)", "range(len(word) - 1"),
     (f"## is missing in the result. {MARKED}", "append(piece)", "append(word[start:end])"),
-    (f"The rest is looked up without ##. {MARKED}", f"{MARK} + ", ""),
+    *each(f"The rest is looked up without ##. {MARKED}", (f"{MARK} + ", ""), ("if piece in", "if word[start:end] in")),
     ("The first piece is looked up with ##, too. ## stands only inside a word.", MARK, '"##"'),
     ("The word is cut from its end. WordPiece begins at the beginning.", "start = [], 0", "end = [], len(word)",
      "while start < len(word)", "while end", "end in range(len(word), start, -1)", "start in range(end)",
@@ -220,8 +220,9 @@ MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
     ("Every asked place becomes [MASK]. Either two of the three branches are missing, or one random number decides "
      "twice: what is below 0.15 is below 0.8, too. Draw two.", "lot < 0.8", "lot < 1", "lot >= 0.9", "lot > 1"),
     ("The targets are the new ids. The model has to say what stood there *before*.", "(asked, ids,", "(asked, inputs,"),
-    ("Targets come from what stands in inputs. All chosen places are asked: the 20 % without [MASK], and the 10 % that "
-     "stay as they were, too.", "(asked, ids,", "(inputs == mask_id, ids,"),
+    *each("Targets come from what stands in inputs. All chosen places are asked: the 20 % without [MASK], and the 10 "
+          "% that stay as they were, too.", ("(asked, ids,", "(inputs == mask_id, ids,"),
+          ("(asked, ids,", "(inputs != ids, ids,")),
     ("The random ids are written over the [MASK], or a part of them. Choose among the asked places that have not "
      "become [MASK]; of those it is one half.", "lot >= 0.9", "lot < 0.9"),
     ("Of the fifth that is left after [MASK], a tenth gets a random id: that is 2 %. Half of it does, 10 % of the "
@@ -232,6 +233,9 @@ MASK_TOKENS = Counted(mask_tokens, {"inputs": "B, T", "targets": "B, T"}, {
      "return inputs, torch.where(asked, ids, -100)", "return torch.where(asked, ids, -100), inputs"),
     ("A draw does not use the generator: two calls with the same seed differ. Give it to each draw: "
      "generator=generator.", "lot = torch.rand(ids.shape, generator=generator)", "lot = torch.rand(ids.shape)"),
+    ("can_mask is not used. Special pieces and padding are not asked: & can_mask.", "share) & can_mask", "share)"),
+    ("Each place is asked, since the targets are all ids. Where nothing is asked, it is -100: the loss skips it.",
+     "torch.where(asked, ids, -100)", "ids.clone()"),
 ), counts=_masking_counts)
 
 
@@ -404,8 +408,9 @@ BEST_SPAN = Exercise(best_span, {"first": "", "last": ""}, {
     ("last stands before first in some results. Rows of the sums are first, columns last: only the upper triangle is "
      "allowed, triu().", "(n >= 0) & (n <", "(n.abs() <"),
     ("first and last are always different here. A span of one piece is allowed: first <= last.", "n >= 0", "n > 0"),
-    ("is_passage is not used, or for one of the two places only: [CLS] or the question may be in the answer. Use "
-     "is_passage.unsqueeze(1) & is_passage.", " & is_passage & is_passage.unsqueeze(1)", ""),
+    *each("is_passage is not used, or for one of the two places only: [CLS] or the question may be in the answer. "
+          "Use is_passage.unsqueeze(1) & is_passage.", (" & is_passage & is_passage.unsqueeze(1)", ""),
+          (" & is_passage.unsqueeze(1)", "")),
     (f"max_len is not used. {LENGTH}", " & (n < max_len)", ""),
     (f"One piece too many is allowed. {LENGTH}", "n < max_len", "n <= max_len"),
     ("last is one too far, as the end of a slice. Here last is the place of the last piece.",
@@ -444,8 +449,9 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
     (f"exp(s) is not divided by its sum. {WEIGHTS_SUM}", SOFTMAX, "s.exp()"),
     ("The softmax runs over an axis of one number: each layer has the weight 1.", SOFTMAX, "torch.ones_like(s)"),
     ("The weighted layers are averaged. The weights already sum to one: take the sum.", "sum(dim=1)", "mean(dim=1)"),
-    ("The embeddings are left out. They are layer 0 of the L + 1, and s has a number for them, too.",
-     SOFTMAX, "s[1:].softmax(dim=0)", "weights * states", "weights * states[:, 1:]"),
+    *each("The embeddings are left out. They are layer 0 of the L + 1, and s has a number for them, too.",
+          (SOFTMAX, "s[1:].softmax(dim=0)", "weights * states", "weights * states[:, 1:]"),
+          (SOFTMAX, f"{SOFTMAX}[1:]", "weights * states", "weights * states[:, 1:]")),
     ("This is the last layer only. Mix all of them.", MIX, "states[:, -1]"),
     ("gamma is inside the softmax. It scales the finished sum: gamma * (…).",
      "gamma * ", "", SOFTMAX, "(gamma * s).softmax(dim=0)"),
@@ -453,7 +459,8 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
      "words.", "weights * states", "s.view(-1, 1, 1) * states.softmax(1)"),
     *each("The weights do not line up with the layers, which are axis 1 of the states: s.softmax(0).view(-1, 1, 1) "
           "does. Then sum over dim=1.", (".view(-1, 1, 1)", "", "weights * states", "weights @ states"),
-          ("view(-1, 1, 1)", "view(-1, 1)", "weights * states", "states * weights")),
+          ("view(-1, 1, 1)", "view(-1, 1)", "weights * states", "states * weights"), (".view(-1, 1, 1)", ""),
+          ("view(-1, 1, 1)", "view(-1, 1)")),
     ("exp(s) is infinite for large s. torch.softmax subtracts the largest first: s.softmax(0).",
      "when the numbers in s are large (around 100)"),
 ))
@@ -578,6 +585,8 @@ INTO_FAKE = Exercise(into_fake, {"moved": "B, T"}, {
      SHIFT, f"{SHIFT} - len(shared)"),
     ("The shift is off by one. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
      SHIFT, f"{SHIFT} + 1"),
+    ("The shift is one short. English has the ids 0 to n_pieces - 1; its first piece's double is n_pieces.",
+     "ids + n_pieces", "ids + n_pieces - 1"),
 ))
 
 

@@ -111,7 +111,8 @@ REMEMBER = Promising(remember, {"new_memory": "B, M_new, d"}, {
     ("mem_len positions of the memory are kept *and* the whole segment. Cut once, after joining.",
      "[memory, segment]", "[memory[:, -mem_len:], segment]", START, "0"),
     ("The last position is not remembered. x[:, -mem_len:] ends at the end.", f"{START}:", "-mem_len - 1:-1"),
-    ("Time is axis 1: join along it, dim=1, and cut along it, x[:, …].", "dim=1", "dim=0"),
+    *each("Time is axis 1: join along it, dim=1, and cut along it, x[:, …].", ("dim=1", "dim=0"), ("dim=1", "dim=-1"),
+          (f"[:, {START}:]", "[-mem_len:]"), (f"[:, {START}:]", "[..., -mem_len:]")),
     ("With mem_len = 0 everything is kept: -0 is 0, so x[:, -0:] is x[:, 0:]. Count from the front: "
      "x[:, max(x.size(1) - mem_len, 0):].", "with mem_len = 0"),
     ("When there is less than mem_len, M + T - mem_len is negative and counts from the end. At least 0: max(…, 0).",
@@ -187,19 +188,20 @@ SLOTS_TO_KEYS = ComparedWhereSeen(slots_to_keys, {"by_key": "T, K"}, {
 }, (
     (f"The scores come back by slot, as they were. {LEFT}", VIEWED, "scores"),
     (f"The rows move to the right. {LEFT}", *_rolled("T - 1 - t")),
-    (f"The first row stays and the last moves most. {LEFT}", *_rolled("-t")),
-    (f"Every row moves one too far, or one too little, the last one as well. {LEFT}", *_rolled("t - T")),
-    (f"All rows move by the same. {LEFT}", *_rolled("1 - T")),
+    *each(f"The first row stays and the last moves most. {LEFT}", _rolled("-t"), _rolled("t")),
+    *each(f"Every row moves one too far, or one too little, the last one as well. {LEFT}", _rolled("t - T"),
+          _rolled("t + 2 - T")),
+    *each(f"All rows move by the same. {LEFT}", _rolled("1 - T"), _rolled("-1")),
     ("The queries are taken as the first T of the K positions. They are the last: query t stands at K-T+t, behind the "
      f"memory. {LEFT}", *_rolled("t + 1 - K")),
     ("The slots are read the wrong way round. Slot p holds distance K-1-p: the last slot is the query itself.",
      *_rolled("t + 1 - T", "scores.flip(1)")),
     (f"The zeros are not a column on the left. {TRICK}", "(1, 0)", "(0, 1)"),
     (f"The last row of the view was dropped. Drop the first one. {TRICK}", "[1:]", "[:-1]"),
-    ("Rows and columns are swapped by a transpose. A view keeps the order in which the numbers lie, and that is what "
-     f"moves them. {TRICK}", VIEWED, "padded.T[1:].reshape(T, K)"),
-    (f"The last steps are missing: without the first row, the K rows of T are viewed as T rows of K. {TRICK}",
-     "[1:].view(T, K)", "[1:]"),
+    *each("Rows and columns are swapped by a transpose. A view keeps the order in which the numbers lie, and that is "
+          f"what moves them. {TRICK}", (VIEWED, "padded.T[1:].reshape(T, K)"), ("[1:].view(T, K)", "[1:].T")),
+    *each(f"The last steps are missing: without the first row, the K rows of T are viewed as T rows of K. {TRICK}",
+          ("[1:].view(T, K)", "[1:]"), ("[1:].view(T, K)", "")),
     ("view(K, T) does not hold the column of zeros: there are T * (K + 1) numbers, K + 1 rows of T.", "K + 1", "K"),
 ))
 
@@ -272,22 +274,26 @@ WINDOW_BY_BLOCKS = Promising(window_by_blocks, {"output": "B, n_heads, n, d"}, {
     ("Every query sees its own block only. The mask counts all positions, near(q.size(-2), window): with n = "
      "blocks.size(-2), one block, it hides what is before *every* block. Keys and values are those of two_blocks.",
      NEAR, "near(blocks.size(-2), window)"),
-    ("The queries are in blocks, and the keys are not, or .T turned all their axes: the axes do not line up. The keys "
-     "of each block, and of the one before it, the last two axes turned: two_blocks(k, window).mT.",
-     "two_blocks(k, window).mT", "k.mT"),
-    ("A block is `window` neighbours; its queries look back into the block before. So it gets the keys *and* the "
-     "values of both, the one before first: two_blocks(k, window) and two_blocks(v, window).",
-     "two_blocks(v, window)", "v.unflatten(-2, (-1, window))"),
+    *each("The queries are in blocks, and the keys are not, or .T turned all their axes: the axes do not line up. "
+          "The keys of each block, and of the one before it, the last two axes turned: two_blocks(k, window).mT.",
+          ("two_blocks(k, window).mT", "k.mT"), ("two_blocks(k, window).mT", "two_blocks(k, window).T")),
+    *each("A block is `window` neighbours; its queries look back into the block before. So it gets the keys *and* "
+          "the values of both, the one before first: two_blocks(k, window) and two_blocks(v, window).",
+          ("two_blocks(v, window)", "v.unflatten(-2, (-1, window))"),
+          ("two_blocks(k, window)", "k.unflatten(-2, (-1, window))")),
     ("Off by one at an edge of the window: the farthest key is missing or one too many, or the query's own key is "
      f"missing. {BY_DISTANCE}", NEAR, f"({NEAR} & ~torch.eye(window, 2 * window).bool())"),
     ("The first block has nothing before it, and attends to the zeros of the padding (a zero key has the score 0, and "
      "that gets a weight) or, by roll, to the last block. There, the first window columns get -inf.",
      NEAR, "near(2 * window, window)[1]"),
-    (BY_ROOT, " / math.sqrt(q.size(-1))", ""),
-    (NOT_INF, "-math.inf", "0"),
+    *each(BY_ROOT, (" / math.sqrt(q.size(-1))", ""), ("math.sqrt(q.size(-1))", "q.size(-1)"),
+          ("q.size(-1))\n", "window)\n")),
+    *each(NOT_INF, ("-math.inf", "0"),
+          (f"scores.masked_fill(~{NEAR}, -math.inf)", "scores", "(dim=-1)", f"(dim=-1) * {NEAR}")),
     ("The mask is inverted: the window is hidden. Fill with -inf where it is False.", "~near", "near"),
     *each(SUM_TO_ONE, ("dim=-1", "dim=2"), ("scores.softmax(dim=-1)", "scores"),
-          ("scores.softmax(dim=-1)", "scores.flatten().softmax(0).view(scores.shape)")),
+          ("scores.softmax(dim=-1)", "scores.flatten().softmax(0).view(scores.shape)"), ("dim=-1", "dim=-2"),
+          ("scores.softmax(dim=-1)", "scores.exp() / scores.exp().sum(-1, keepdim=True)")),
 ), timed=_long(2, 2048, 64, 128), promise=_makes_at_most(lambda q, k, v, window: q.size(-2) ** 2),
    given=_long(1, 1024, 4, 8), why=(
        "The result is right, but nothing is saved: n x n pairs are computed and then masked away. Cut the positions "
@@ -342,29 +348,32 @@ ONLINE_UPDATE = Exercise(online_update, {"m": "T, 1", "s": "T, 1", "o": "T, d"},
     "with the first tile of all (m is -inf, s and o are 0)": _tile_inputs(begun=False),
     "when a query sees no key of the tile (a row of -inf)": _tile_inputs("rows"),
 }, (
-    ("Old sums are added as they are: s or o, or both, are not rescaled. (Or m was overwritten before exp(m - m_new), "
-     "which is then exp(0) = 1.) They are sums of exp(score - old maximum): bring both to the new one before adding, "
-     "times exp(m - m_new).", FACTOR, "torch.ones_like(m)"),
+    *each("Old sums are added as they are: s or o, or both, are not rescaled. (Or m was overwritten before exp(m - "
+          "m_new), which is then exp(0) = 1.) They are sums of exp(score - old maximum): bring both to the new one "
+          "before adding, times exp(m - m_new).", (FACTOR, "torch.ones_like(m)"), ("factor * o", "o"),
+          ("factor * s", "s")),
     ("The rescaling is turned round: exp(m_new - m) makes the old sums larger. It is exp(m - m_new).",
      FACTOR, "(m_new - m).exp()"),
     ("The new sums are rescaled as well: factor * s + …, not factor * (s + …).",
      f"s + {P_SUM}", f"(s + {P_SUM})", "o + p @ v", "(o + p @ v)"),
-    ("m is the larger of the old maximum and the tile's, for each query: torch.maximum(m, scores.amax(dim=-1, "
-     "keepdim=True)).", MAXIMUM, "torch.maximum(m.max(), scores.max()).expand_as(m)"),
-    ("p is made with another maximum than the one that is kept: the tile's own, the old one, none (then exp overflows "
-     "when scores are large), or a bound that scores may be far below. All sums need the same: exp(scores - m_new).",
-     P, f"(scores - {TILE_MAX}).exp()"),
+    *each("m is the larger of the old maximum and the tile's, for each query: torch.maximum(m, scores.amax(dim=-1, "
+          "keepdim=True)).", (MAXIMUM, "torch.maximum(m.max(), scores.max()).expand_as(m)"), (MAXIMUM, TILE_MAX),
+          (TILE_MAX, "scores.max()")),
+    *each("p is made with another maximum than the one that is kept: the tile's own, the old one, none (then exp "
+          "overflows when scores are large), or a bound that scores may be far below. All sums need the same: "
+          "exp(scores - m_new).", (P, f"(scores - {TILE_MAX}).exp()"), (P, "(scores - m).exp()"), (P, "scores.exp()")),
     *each("The running maximum is left out of the sums: exp(score) overflows once a score is large (float32: beyond "
           "88). Subtract it before exp, exp(scores - m_new), and rescale the old sums to it.",
           (FACTOR, "torch.ones_like(m)", P, "scores.exp()"),
           (MAXIMUM, "m", FACTOR, "torch.ones_like(m)", P, "scores.exp()")),
     ("The values are multiplied by the raw scores. A value's weight is p = exp(scores - m_new), the same as in the sum "
      "s: p @ v.", "p @ v", "scores @ v"),
-    ("o or p is divided by a sum already: a softmax over this tile alone, or a mean that the next tile would rescale. "
-     "o stays a sum until the last tile; then, once, o / s.",
-     "factor * o + p @ v", f"(factor * o + p @ v) / (factor * s + {P_SUM})"),
-    ("Each query has its own sum of p, and keeps the axis, or (T,) meets (T, 1) and becomes (T, T): "
-     "p.sum(dim=-1, keepdim=True).", P_SUM, "p.sum(dim=0, keepdim=True)"),
+    *each("o or p is divided by a sum already: a softmax over this tile alone, or a mean that the next tile would "
+          "rescale. o stays a sum until the last tile; then, once, o / s.",
+          ("factor * o + p @ v", f"(factor * o + p @ v) / (factor * s + {P_SUM})"),
+          ("p @ v", "scores.softmax(dim=-1) @ v")),
+    *each("Each query has its own sum of p, and keeps the axis, or (T,) meets (T, 1) and becomes (T, T): "
+          "p.sum(dim=-1, keepdim=True).", (P_SUM, "p.sum(dim=0, keepdim=True)"), (P_SUM, "p.sum(dim=-1)")),
     *each("The tile's maximum is to be a tensor (T, 1). Without keepdim it is (T,); and max(dim=-1) gives a pair, "
           "values and indices. amax(dim=-1, keepdim=True) is one.",
           (TILE_MAX, "scores.amax(dim=-1)"), ("amax", "max")),
@@ -423,13 +432,16 @@ GROUPED_QUERY = Promising(grouped_query, {"output": "B, n_heads, T, d"}, {
      "one's. View the scores as (B, n_heads, T, T_k) before you mask.",
      ".view(B, n_heads, T, T_k)", "", "ones(T, T_k", "ones(groups.size(2), T_k"),
     *each("The mask is turned round or off by one: a query sees its own key and all before it, and none after it. "
-          "Hide what is *ahead*, triu(T_k - T + 1).", (AHEAD, "tril(T_k - T - 1)"), (AHEAD, "triu(T_k - T + 2)")),
-    (BY_ROOT, " / math.sqrt(d)", ""),
+          "Hide what is *ahead*, triu(T_k - T + 1).", (AHEAD, "tril(T_k - T - 1)"), (AHEAD, "triu(T_k - T + 2)"),
+          (AHEAD, "triu(T_k - T)")),
+    *each(BY_ROOT, (" / math.sqrt(d)", ""), ("math.sqrt(d)", "d")),
     (SUM_TO_ONE, "dim=-1", "dim=-2"),
-    (NOT_INF, "-math.inf", "0"),
-    ("The groups are still apart, or heads and positions are mixed up. Put the heads back side by side: "
-     ".view(B, n_heads, T, d). It keeps the order of the axes: the positions must be the axis before the width.",
-     ".view(B, n_heads, T, d)", ".view(B, n_kv_heads, -1, T, d)"),
+    *each(NOT_INF, ("-math.inf", "0"),
+          ("scores.masked_fill(ahead, -math.inf).softmax(dim=-1)", "scores.softmax(dim=-1) * ~ahead")),
+    *each("The groups are still apart, or heads and positions are mixed up. Put the heads back side by side: "
+          ".view(B, n_heads, T, d). It keeps the order of the axes: the positions must be the axis before the width.",
+          (".view(B, n_heads, T, d)", ".view(B, n_kv_heads, -1, T, d)"),
+          (".view(B, n_heads, T, d)", ".unflatten(2, (T, -1)).transpose(2, 3).reshape(q.shape)")),
     ("The heads do not line up: q has n_heads of them, k has n_kv_heads. View the queries as groups first.",
      PRODUCT, "q @ k.mT"),
     ("The queries are the *last* T of T_k positions: query t sees the keys up to T_k - T + t. "
@@ -503,13 +515,14 @@ CHOOSE = Exercise(choose, {"name": ""}, {
     ("The layers are not used: this one sees everything in a single layer. With more layers information goes in "
      "steps, and a step is a matrix product: @ or torch.linalg.matrix_power (mask ** layers changes nothing).",
      POWER, "mask"),
-    ("One layer too few or too many was counted. matrix_power(mask, layers) is already layers steps; a loop that "
-     "begins with the mask has made one, and needs layers - 1 more.", "layers)[", "layers + 1)["),
+    *each("One layer too few or too many was counted. matrix_power(mask, layers) is already layers steps; a loop "
+          "that begins with the mask has made one, and needs layers - 1 more.", ("layers)[", "layers + 1)["),
+          ("layers)[", "layers - 1)[")),
     ("The first column was looked at: which positions depend on the first one. Ask on which ones the last one depends; "
      "rows are queries: [-1].", "[-1]", "[:, 0]"),
-    ("No pattern passes your test. Is it the last *row* that is looked at, [-1], and that one alone? In a causal mask "
-     "nothing reaches an earlier position, and the last column is empty but for its end.",
-     "[-1]", "", BEST, "list(pairs)[0]"),
+    *each("No pattern passes your test. Is it the last *row* that is looked at, [-1], and that one alone? In a "
+          "causal mask nothing reaches an earlier position, and the last column is empty but for its end.",
+          ("[-1]", "", BEST, "list(pairs)[0]"), ("[-1]", "")),
     ("This one reaches, but it is not the cheapest. (Is it the first one found? Are the pairs of the power counted?) "
      "Of those that reach, take the one with the fewest pairs of its own: mask.sum().", BEST, "next(iter(pairs))"),
     ("This is the one that needs the fewest layers. It only has to manage with the layers there are; of those that do, "
@@ -547,8 +560,8 @@ CACHE_BYTES = Exercise(cache_bytes, {"bytes": ""}, {
     ("A key *and* a value are kept for each token: times 2.", "2 * n_kv_heads", "n_kv_heads"),
     *each("These are numbers, or bytes of 2-byte numbers. Each number takes `bytes_per_number`.",
           (" * bytes_per_number", ""), (" * bytes_per_number", " * 2")),
-    ("Each layer keeps a key for every key-value head, and a key is `d_head` numbers: n_kv_heads * d_head.",
-     " * d_head", ""),
+    *each("Each layer keeps a key for every key-value head, and a key is `d_head` numbers: n_kv_heads * d_head.",
+          (" * d_head", ""), ("n_kv_heads * ", "")),
     ("The local layers keep every token here. They drop what has left the window: min(tokens, window).",
      KEPT, "tokens"),
     ("While the text is shorter than the window, a local layer keeps what there is: min(tokens, window).",

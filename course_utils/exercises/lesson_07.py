@@ -28,7 +28,8 @@ RMS_NORM = Exercise(rms_norm, {"normed": "B, T, d"}, {
      "x.pow(2).mean(dim=-1, keepdim=True)", "x.var(dim=-1, correction=0, keepdim=True)", "* x /",
      "* (x - x.mean(dim=-1, keepdim=True)) /"),
     *each("The mean runs over other axes, too, or over the wrong one. Take the mean over the last axis, dim=-1: each "
-          "token is normed with its own d numbers.", ("dim=-1", "dim=1"), ("dim=-1", "dim=(1, 2)")),
+          "token is normed with its own d numbers.", ("dim=-1", "dim=1"), ("dim=-1", "dim=(1, 2)"), ("dim=-1", "dim=0"),
+          ("dim=-1", "dim=(0, 1)")),
     ("The root is missing: divide by the root of the mean square.", ".sqrt()", ""),
     ("The squares are summed, not averaged: that makes the length 1, and the numbers small.", ".mean(", ".sum("),
     ("The numbers are not squared before the mean.", "x.pow(2)", "x.abs()"),
@@ -105,7 +106,8 @@ INDUCTION_SCORES = Exercise(induction_scores, {
      "torch.arange(T, 2 * T - 1)", "torch.arange(T, 2 * T)"),
     ("The whole diagonal is averaged. Leave out its first and its last place: ask for i = 0 … T - 2 only.",
      "torch.arange(T, 2 * T - 1)", "torch.arange(T - 1, 2 * T)"),
-    ("The weights are added up, not averaged.", "mean(dim=(0, -1))", "sum(dim=-1).mean(dim=0)"),
+    *each("The weights are added up, not averaged.", ("mean(dim=(0, -1))", "sum(dim=-1).mean(dim=0)"),
+          (".mean(", ".sum(")),
     ("The sum is divided by T. Only T - 1 tokens have a next one: take the mean.", "looked.mean(dim=(0, -1))",
      "looked.sum(dim=-1).mean(dim=0) / T"),
     ("The largest weight is taken. One lucky position is no habit: take the mean.",
@@ -149,10 +151,12 @@ SILENCED = Exercise(silenced, {"W_o": "d_model, n_heads * d_k"}, {
      "head * d_k:(head + 1) * d_k", "(head + 1) * d_k:(head + 2) * d_k"),
     ("Every head from this one on is zero. The columns end at (head + 1) * d_k.",
      "head * d_k:(head + 1) * d_k", "head * d_k:"),
-    ("Only one of the heads is off. Copy W_o once, before the loop, and go through the whole list.",
-     "in heads:", "in heads[-1:]:"),
+    *each("Only one of the heads is off. Copy W_o once, before the loop, and go through the whole list.",
+          ("in heads:", "in heads[-1:]:"), ("in heads:", "in heads[:1]:")),
     ("It is the wrong way round: these heads write, the others are zero.", "return W_o", "return start - W_o",
      "W_o = W_o.clone()", "start, W_o = W_o, W_o.clone()"),
+    ("These are the columns of the head before. Heads are counted from 0.",
+     "head * d_k:(head + 1) * d_k", "max(head - 1, 0) * d_k:head * d_k"),
 ), measures=True)
 
 

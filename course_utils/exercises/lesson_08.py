@@ -125,7 +125,8 @@ ADVERSARY = Exercise(adversary, {"loss": "B"}, {
     *each("A half is missing, or both halves are missing: the sum of absolute differences counts every share twice.",
           ("weights).abs().sum(dim=-1) / 2", "weights).abs().sum(dim=-1)"),
           ("weights).abs().sum(dim=-1) / 2", "weights).abs().sum(dim=-1)",
-           "- answer).abs().sum(dim=-1) / 2", "- answer).abs().sum(dim=-1)")),
+           "- answer).abs().sum(dim=-1) / 2", "- answer).abs().sum(dim=-1)"),
+          ("- answer).abs().sum(dim=-1) / 2", "- answer).abs().sum(dim=-1)")),
     ("The mean over the keys is taken: it gets smaller the longer the sentence is. Take the sum.",
      "(moved - weights).abs().sum", "(moved - weights).abs().mean"),
     ("Without absolute values the differences sum to 0, because both rows sum to 1.", "(moved - weights).abs()",
@@ -166,21 +167,23 @@ MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
     *each("Each row of the batch has its own source and target: sum over the last axis, dim=-1, and use the masks of "
           "all rows.",
           ("weights * source", "weights * source[:1]", "target / target.sum", "target[:1] / target[:1].sum", "~source",
-           "~source[:1]"),
-          ("(weights * source).sum(dim=-1, keepdim=True)", "(weights * source).sum()")),
+           "~source[:1]"), ("(weights * source).sum(dim=-1, keepdim=True)", "(weights * source).sum()"),
+          ("target.sum(dim=-1, keepdim=True)", "target.sum()")),
     *each("Source and target may overlap. What lay on a shared region is taken like the rest; then the region gets its "
           "part of what was taken.",
           ("when source and target are the same",), ("when source and target share a region",)),
     ("The row is divided by its sum, which changes what was to stay. Divide the target by its sum instead.",
      " / target.sum(dim=-1, keepdim=True)", "", "weights * ~source + taken * even",
      "(weights * ~source + taken * even) / (weights * ~source + taken * even).sum(dim=-1, keepdim=True)"),
-    ("The target gets too much. Only what lay on the source moves; the rest stays where it is.",
-     "weights * ~source + taken * even", "even"),
+    *each("The target gets too much. Only what lay on the source moves; the rest stays where it is.",
+          ("weights * ~source + taken * even", "even"), ("taken * even", "even")),
     ("Source and target are swapped.", "weights * source", "weights * target", "target / target.sum",
      "source / source.sum", "~source", "~target"),
     ("The target's own attention is lost: add to what it had.", "weights * ~source", "weights * ~(source | target)"),
     ("Even means the same for each region of the target, not in proportion to what it had.",
      "target / target.sum(dim=-1, keepdim=True)", "weights * target / (weights * target).sum(dim=-1, keepdim=True)"),
+    ("What was taken is divided by the number of regions in the source. Divide it by that of the target.",
+     "target / target.sum", "target / source.sum"),
 ), measures=True)
 
 
