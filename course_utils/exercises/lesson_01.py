@@ -175,7 +175,8 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
 }, (
     *each("The gates are taken in another order. In PyTorch's matrices the thirds are reset, update, new.",
           ("x_r, x_z, x_n", "x_z, x_r, x_n", "h_r, h_z, h_n", "h_z, h_r, h_n"),
-          ("x_r, x_z, x_n", "x_r, x_n, x_z", "h_r, h_z, h_n", "h_r, h_n, h_z")),
+          ("x_r, x_z, x_n", "x_r, x_n, x_z", "h_r, h_z, h_n", "h_r, h_n, h_z"),
+          ("x_r, x_z, x_n", "x_n, x_z, x_r", "h_r, h_z, h_n", "h_n, h_z, h_r")),
     ("The update gate is the wrong way round: here z keeps the old state, h' = (1 - z) * n + z * h. (Cho et al. 2014 "
      "say so, too; Chung et al. 2014 swap the two.)", NEXT, "(1 - z) * h + z * n"),
     *each("The reset gate acts before the matrix product, W_hn (r * h), as in Cho et al. 2014. PyTorch multiplies "
@@ -329,7 +330,8 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
     ("This is the mean of the sentences' BLEU. Corpus BLEU adds up the counts of all sentences first: give bleu the "
      "bucket's in one call.", BLEU, "sum(bleu([hypotheses[i]], [references[i]]) for i in chosen) / len(chosen)"),
     *each("An end is left out. Both belong to the bucket: low <= length <= high.",
-          (BETWEEN, "low <= len(source) < high"), (BETWEEN, "low < len(source) <= high")),
+          (BETWEEN, "low <= len(source) < high"), (BETWEEN, "low < len(source) <= high"),
+          (BETWEEN, "low < len(source) < high")),
     *each("An end is not looked at: the bucket holds sentences of other lengths, too. Pick low <= length <= high.",
           (BETWEEN, "len(source) <= high"), (BETWEEN, "low <= len(source)")),
     ("The arguments of bleu have changed places. The hypotheses come first: the penalty for brevity is theirs.",

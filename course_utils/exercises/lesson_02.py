@@ -162,8 +162,8 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
         lambda scores, mask: _half(scores, _empty_first(mask))),
     "with heads, (B, n_heads, T_q, T_k)": _scores_of_heads,
 }, (
-    *((WRONG_AXIS, MASKED_SCORES, f"scores = {FILL}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim=-2){after}")
-      for after in ("", ".nan_to_num()")),
+    *((WRONG_AXIS, MASKED_SCORES, f"scores = {FILL}", "(dim=-1).masked_fill(empty, 0.0)", f"(dim={axis}){after}")
+      for axis in (-2, 0) for after in ("", ".nan_to_num()")),
     (IGNORED, FILL, "scores"),
     (INVERTED, "fill(~mask", "fill(mask"),
     (AFTER, MASKED_SCORES, "", "softmax(dim=-1)", "softmax(dim=-1) * mask"),
