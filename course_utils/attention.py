@@ -57,8 +57,8 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     as queries it has the shape of ``(T_q, T_k)`` and is read as that.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is a {type(mask).__name__}"
-        raise TypeError(f"mask {given}; expected a tensor of torch.bool with True = may attend. "
+        given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is no tensor but a {type(mask).__name__}"
+        raise TypeError(f"mask {given}; expected torch.bool with True = may attend. "
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
     fits = 1 <= mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)

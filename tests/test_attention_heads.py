@@ -241,7 +241,7 @@ def test_without_weights_the_output_and_its_gradient_are_the_same(shape, bias, r
 def test_masks_that_are_not_boolean_are_refused(mask, need_weights, bias):
     """The kernel would add numbers to the scores, and so take 1 and 0 for something else."""
     attention, x = MultiHeadAttention(8, 2), self_attention_inputs()
-    with pytest.raises(TypeError, match=f"mask has dtype {mask.dtype}; expected a tensor of torch.bool with True"):
+    with pytest.raises(TypeError, match=f"mask has dtype {mask.dtype}; expected torch.bool with True"):
         attention(x, mask=mask, bias=bias, need_weights=need_weights)
 
 
@@ -403,7 +403,7 @@ def test_masks_that_do_not_fit_are_refused_on_both_ways(shape, need_weights):
 @pytest.mark.parametrize("mask", [[[True] * 5] * 5, torch.ones(5, 5, dtype=torch.bool).numpy()], ids=["list", "NumPy"])
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_masks_that_are_no_tensors_are_refused(mask, need_weights):
-    with pytest.raises(TypeError, match="mask .*; expected a tensor of torch.bool"):
+    with pytest.raises(TypeError, match="mask .*; expected torch.bool"):
         MultiHeadAttention(8, 2)(self_attention_inputs(), mask=mask, need_weights=need_weights)
 
 
