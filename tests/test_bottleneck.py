@@ -62,6 +62,6 @@ def test_lesson_01_draws_a_repeated_measurement_in_the_order_of_its_steps(repeat
 
 
 def test_lesson_02_finds_what_it_draws_in_a_repeated_measurement(repeated):
-    assert '["bleu"]' in source("02", 'stored("bottleneck")')
+    assert 'stored("bottleneck").results["bleu"]["128"]["20000"]' in source("02", "# plot; stored: lesson 01's model")
     for steps in ("3000", "20000"):
         assert repeated.results["bleu"]["128"][steps][0]["35-40"] == 128 + int(steps) / 1000

@@ -54,7 +54,8 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
             cell.outputs = [_html('<p class="compares">Shift+Enter compares it with your prediction.</p>')]
         elif cell.outputs and "hide-input" not in tags(cell):
             cell.outputs = [_html(_covered(cell.outputs))]
-        elif "nbval-ignore-output" in tags(cell) and slide_type(cell) != "skip":      # a plot of what was measured
+        elif ("nbval-ignore-output" in tags(cell) and slide_type(cell) != "skip"    # a plot of what it measures
+              and not cell.source.startswith("# plot; stored")):
             cell.outputs.append(_html('<div class="course-loaded">stored; Shift+Enter measures it here</div>'))
         if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
             cell.source = without_asserts(cell.source)     # a number may be changed in class
