@@ -214,7 +214,8 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
         page.wait_for_timeout(700)
         assert number.evaluate("e => getComputedStyle(e).opacity") == "1"
         page.evaluate("""document.querySelector('.reveal section.present > section.present')
-                         .insertAdjacentHTML('beforeend', '<p style="height: 700px">a long result</p>')""")
+                         .insertAdjacentHTML('beforeend', '<div class="jp-OutputArea-output">'
+                                             + '<div style="height: 700px">a long card</div></div>')""")
         page.locator("body.course-full").wait_for(timeout=5000)
         page.wait_for_timeout(700)
         assert number.evaluate("e => getComputedStyle(e).opacity") == "0"      # no number stands on a result

@@ -80,7 +80,8 @@ function foot() {
   const slide = document.querySelector(".reveal section.present > section.present");
   const number = document.querySelector(".reveal .slide-number a");
   if (!slide || !number) return;
-  const content = [...slide.querySelectorAll("p, li, pre, img, table, .cm-editor, .course-widget, .course-card")];
+  const card = ".jp-OutputArea-output > div:not(.course-loaded)";
+  const content = [...slide.querySelectorAll(`p, li, pre, img, table, .cm-editor, .course-widget, ${card}`)];
   const lowest = Math.max(...content.map((part) => part.getBoundingClientRect().bottom));
   document.body.classList.toggle("course-full", Math.min(lowest, innerHeight) > number.getBoundingClientRect().top);
 }
