@@ -4,7 +4,8 @@
 BLEU on the lesson's test set to ``parts_left_out.json``. Each may choose its learning rate: the one with the smallest
 loss on validation sentences at seed 0. Six layers instead of two, with and without LayerNorm:
 ``python experiments/parts_left_out.py --layers 6 --rates 0.006 0.002 0.001 --parts "all parts" "no norm"
---out parts_left_out_deep.json``.
+--out parts_left_out_deep.json``. The same from larger initial weights, Xavier's: ``--xavier``, and
+``--out parts_left_out_xavier.json``.
 """
 
 import argparse
@@ -67,8 +68,13 @@ def without_residual(model: Transformer) -> None:
 
 
 def without_norm(model: Transformer) -> None:
+    without_norms_in_layers(model)
     for stack in (model.encoder, model.decoder):
         stack.norm = nn.Identity()
+
+
+def without_norms_in_layers(model: Transformer) -> None:
+    """The last one of each stack stays."""
     for layer in layers(model):
         for name in [name for name, _ in layer.named_children() if name.startswith("norm")]:
             setattr(layer, name, nn.Identity())
@@ -94,7 +100,8 @@ def without_norm_and_feed_forward(model: Transformer) -> None:
 PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forward": without_feed_forward,
          "no positions": without_positions, "no residual path": without_residual,
          "no self-attention": without_self_attention,
-         "attention, path, positions": without_norm_and_feed_forward}
+         "attention, path, positions": without_norm_and_feed_forward,
+         "only the last norms": without_norms_in_layers}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -104,7 +111,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--layers", type=int, default=2, help="in the encoder, and as many in the decoder (default: 2)")
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS][:-1], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--xavier", action="store_true", help="Xavier's initial weights, as in nn.Transformer")
     parser.add_argument("--out", default="parts_left_out.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
     command = (f"python experiments/parts_left_out.py --steps {options.steps} "
@@ -112,6 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
     command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
                        for name in ("layers", "rates", "parts", "out")
                        if (given := getattr(options, name)) != parser.get_default(name))
+    command += " --xavier" * options.xavier
     results = {"steps": options.steps, "layers": options.layers, "rates": options.rates, "parts": {}}
 
     def train(part: str, lr: float, seed: int) -> tuple[float, float]:
@@ -122,6 +131,9 @@ def main(arguments: list[str] | None = None) -> None:
         ids = encode_pairs(pairs, english, french)
         torch.manual_seed(seed)
         model = Transformer(len(english), len(french), Config(n_heads=4, n_layers=options.layers))
+        for name, weights in model.named_parameters():
+            if options.xavier and weights.dim() > 1 and "embed" not in name:
+                nn.init.xavier_uniform_(weights)
         PARTS[part](model)
         fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
             label=f"{part}, rate {lr}, seed {seed}")

@@ -346,70 +346,159 @@ def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
 
 # --- decoder_layer -------------------------------------------------------------------------------------------
 
-@wrong("decoder_layer", "Why: look_across is called before look_back, which comes first.")
-def dl_source_first(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = x + look_across(norm_1(x))
-    x = x + look_back(norm_2(x))
+@wrong("decoder_layer", "Why: cross_attention is called before self_attention, which comes first.")
+def dl_source_first(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    x = x + cross_attention(norm_1(x), memory, src_mask)
+    h = norm_2(x)
+    x = x + self_attention(h, h, mask)
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: look_back is called before norm_1, which comes first; norms after the sums are post-LN.")
-def dl_post_norm(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = norm_1(x + look_back(x))
-    x = norm_2(x + look_across(x))
+@wrong("decoder_layer", "self_attention is called before norm_1, which comes first; norms after the sums are post-LN.")
+def dl_post_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    x = norm_1(x + self_attention(x, x, mask))
+    x = norm_2(x + cross_attention(x, memory, src_mask))
     return norm_3(x + feed_forward(x))
 
 
-@wrong("decoder_layer", "Why: the line with `look_across` lost its `x +`.\n")
-def dl_one_residual_lost(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = x + look_back(norm_1(x))
-    x = look_across(norm_2(x))
+@wrong("decoder_layer", "Why: the line with `cross_attention` lost its `x +`.\n")
+def dl_one_residual_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                         norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = cross_attention(norm_2(x), memory, src_mask)
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: the line with `look_back` lost its `x +`, the line with `look_across` lost its `x +`.")
-def dl_two_residuals_lost(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = look_across(norm_2(look_back(norm_1(x))))
+@wrong("decoder_layer", "the line with `self_attention` lost its `x +`, the line with `cross_attention` lost its `x +`")
+def dl_two_residuals_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                          norm_3):
+    h = norm_1(x)
+    x = cross_attention(norm_2(self_attention(h, h, mask)), memory, src_mask)
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: look_across is never called, norm_2 is never called.")
-def dl_of_a_gpt(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = x + look_back(norm_1(x))
+@wrong("decoder_layer", "Why: cross_attention is never called, norm_2 is never called.")
+def dl_of_a_gpt(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: norm_1 takes what look_back returned, and belongs in front of it")
-def dl_norm_of_the_branch(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    x = x + norm_1(look_back(x))
-    x = x + norm_2(look_across(x))
+@wrong("decoder_layer", "Why: norm_1 takes what self_attention returned, and belongs in front of it")
+def dl_norm_of_the_branch(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                          norm_3):
+    x = x + norm_1(self_attention(x, x, mask))
+    x = x + norm_2(cross_attention(x, memory, src_mask))
     return x + norm_3(feed_forward(x))
 
 
 @wrong("decoder_layer", "norm_2 gets x as it came in, not what the part before made of it")
-def dl_side_by_side(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    return x + look_back(norm_1(x)) + look_across(norm_2(x)) + feed_forward(norm_3(x))
+def dl_side_by_side(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    return x + self_attention(h, h, mask) + cross_attention(norm_2(x), memory, src_mask) + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: cross_attention was given `memory` as its query: who asks?; cross_attention was given "
+                        "`norm_2(")
+def dl_source_asks(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(memory, norm_2(x), src_mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: cross_attention was given `mask` as its mask: who is hidden?")
+def dl_causal_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "self_attention was given `src_mask` as its mask: who is hidden?; cross_attention was given "
+                        "`mask`")
+def dl_masks_swapped(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, src_mask)
+    x = x + cross_attention(norm_2(x), memory, mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: self_attention was given `x` as its keys: who answers?")
+def dl_keys_without_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                         norm_3):
+    x = x + self_attention(norm_1(x), x, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: self_attention was given `memory` as its keys: who answers?")
+def dl_reads_the_source_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                              norm_3):
+    x = x + self_attention(norm_1(x), memory, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "cross_attention is called with 2 arguments; expected 3: query, keys, mask.")
+def dl_without_a_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: cross_attention was given `None` as its mask: who is hidden?")
+def dl_padding_seen(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, None)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: cross_attention was given `norm_2(memory)` as its keys: who answers?")
+def dl_memory_normed(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), norm_2(memory), src_mask)
+    return x + feed_forward(norm_3(x))
 
 
 @wrong("decoder_layer", "`x` was changed")
-def dl_in_place(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    for look, norm in ((look_back, norm_1), (look_across, norm_2), (feed_forward, norm_3)):
-        x += look(norm(x))
-    return x
+def dl_in_place(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x += self_attention(h, h, mask)
+    x += cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
 
 
 @right("decoder_layer")
-def dl_named(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    written = look_back(norm_1(x)) + x
-    read = torch.add(written, look_across(norm_2(written)))
+def dl_named(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    written = self_attention(h, keys=h, mask=mask) + x
+    read = torch.add(written, cross_attention(query=norm_2(written), keys=memory, mask=src_mask))
     return sum([read, feed_forward(norm_3(read))])
 
 
 @right("decoder_layer")
-def dl_loop(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
-    for look, norm in ((look_back, norm_1), (look_across, norm_2), (feed_forward, norm_3)):
-        x = look(norm(x)) + x
+def dl_loop(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    parts = ((lambda h: self_attention(h, h, mask), norm_1), (lambda h: cross_attention(h, memory, src_mask), norm_2),
+             (feed_forward, norm_3))
+    for part, norm in parts:
+        x = part(norm(x)) + x
     return x
+
+
+def test_a_norm_that_is_called_twice_is_right_and_slow():
+    def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+        x = x + self_attention(norm_1(x), norm_1(x), mask)
+        x = x + cross_attention(norm_2(x), memory, src_mask)
+        return x + feed_forward(norm_3(x))
+
+    verdict = EXERCISES["decoder_layer"].judge(decoder_layer)
+    assert verdict.kind == "slow"
+    assert "norm_1 is called twice" in verdict.text
 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
@@ -970,9 +1059,11 @@ def test_the_decoder_layer_is_torchs():
         nn.init.normal_(norm.weight)
     x, memory = torch.randn(2, 5, 8), torch.randn(2, 3, 8)
     mine = SOLUTION["decoder_layer"](
-        x, lambda h: layer.self_attn(h, h, h)[0], lambda h: layer.multihead_attn(h, memory, memory)[0],
+        x, memory, attention.causal_mask(5), None,
+        lambda query, keys, mask: layer.self_attn(query, keys, keys, attn_mask=~mask)[0],
+        lambda query, keys, mask: layer.multihead_attn(query, keys, keys)[0],
         lambda h: layer.linear2(layer.linear1(h).relu()), layer.norm1, layer.norm2, layer.norm3)
-    torch.testing.assert_close(mine, layer(x, memory))
+    torch.testing.assert_close(mine, layer(x, memory, tgt_mask=~attention.causal_mask(5)))
 
 
 def test_steps_with_a_cache_are_the_whole_sentence_at_once():

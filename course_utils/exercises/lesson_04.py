@@ -1,5 +1,6 @@
 """Lesson 04, the Transformer: the exercises, their solutions and the ways in which they go wrong."""
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -131,8 +132,12 @@ class _Function:
     what: str
     compute: Callable = field(compare=False)
 
-    def __call__(self, *arguments: Tensor) -> Tensor:
-        return self.compute(*arguments)
+    def __call__(self, *arguments: Tensor, **named: Tensor) -> Tensor:
+        return self.compute(*arguments, **named)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.compute)
 
     def __repr__(self) -> str:
         return self.what
@@ -159,24 +164,32 @@ ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
 })
 
 
-def decoder_layer(x, look_back, look_across, feed_forward, norm_1, norm_2, norm_3):
+def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
     (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
     """
-    x = x + look_back(norm_1(x))                # what have I written?
-    x = x + look_across(norm_2(x))              # what does the source say?
-    return x + feed_forward(norm_3(x))          # what do I make of it?
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)                      # what have I written?
+    x = x + cross_attention(norm_2(x), memory, src_mask)    # what does the source say?
+    return x + feed_forward(norm_3(x))                      # what do I make of it?
 
 
 def _decoder_inputs(rng):
-    x, look_back, feed_forward, norm_1, norm_2, _ = _layer_inputs(True)(rng)
-    d = x.size(-1)
-    memory, W = randn(rng, len(x), 5, d), randn(rng, d, d) / math.sqrt(d)
-    look_across = _Function("cross-attention", lambda h: (h @ memory.mT / d).softmax(-1) @ memory @ W)
-    return x, look_back, look_across, feed_forward, norm_1, norm_2, _norm_part(rng, d)
+    """Sizes that differ, so that a mask in the wrong place fits nowhere."""
+    x, _, feed_forward, norm_1, norm_2, _ = _layer_inputs(True)(rng)
+    B, T_q, d = x.shape
+    T_k = T_q + number(rng, 1, 4)
+    W_self, W_cross = randn(rng, 2, d, d) / math.sqrt(d)
+    src_mask = torch.arange(T_k).expand(B, 1, -1) < number(rng, 1, T_k)
+
+    def look(W):
+        return lambda query, keys, mask: attention.masked_softmax(query @ keys.mT / d, mask) @ keys @ W
+    return (x, randn(rng, B, T_k, d), attention.causal_mask(T_q), src_mask, _Function("self-attention", look(W_self)),
+            _Function("cross-attention", look(W_cross)), feed_forward, norm_1, norm_2, _norm_part(rng, d))
 
 
-DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs})
+DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs},
+                      asks={"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"})
 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------

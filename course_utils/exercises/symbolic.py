@@ -1,8 +1,10 @@
 """Exercises that put a layer together from parts: what a wrong one computes is told as a formula."""
 
+import inspect
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import torch
@@ -94,17 +96,22 @@ class Layer(Exercise):
 
     It first runs on symbols: if it computes something else than the solution, it is told why, or else both are shown.
     All else is judged on numbers, as everywhere, and so is what symbols cannot follow: any operation but calls of the
-    parts and +.
+    parts and +. Where a part takes several things, a formula shows the first; `asks` has a question for each of them,
+    put to whoever gives another than the solution.
     """
+
+    asks: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     def _judge(self, function) -> Verdict:
         check_signature(self, function)
         expected = {condition: self._run(self.solution, make) for condition, make in self.cases.items()}
         stopped = often = ""
-        for condition, (right, once) in expected.items():
-            mine, calls = self._run(function, self.cases[condition])
+        for condition, (right, once, roles) in expected.items():
+            mine, calls, given = self._run(function, self.cases[condition])
             if isinstance(mine, WrongAnswer):
                 raise WrongAnswer(f"{self.name}: {condition}, {mine}")
+            if isinstance(mine, Formula) and (odd := self._roles(given, roles)):
+                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {'; '.join(odd)}")
             odd = [_times(part, calls.count(part)) for part in self.parameters if calls.count(part) != once.count(part)]
             if not isinstance(mine, Formula):
                 told = re.sub("'Formula'( object)?", "a symbol", str(mine))
@@ -113,7 +120,7 @@ class Layer(Exercise):
             elif mine != right:
                 odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.given().keys()]
                 odd += ["nothing is added: a residual connection is x + F(x)"] * (" + " not in str(mine))
-                odd += [f"this is right {other}" for other, (formula, _) in expected.items() if formula == mine]
+                odd += [f"this is right {other}" for other, (formula, _, _) in expected.items() if formula == mine]
                 if sorted(calls) == sorted(2 * once):
                     odd = ["every part is called twice: does one way through the function lack its `return`"]
                 odd = odd or self._lost(mine, self.cases[condition])
@@ -145,6 +152,21 @@ class Layer(Exercise):
                                    "part with dropout differ. Give what it returned a name.")
         return verdict
 
+    def _roles(self, given: dict, roles: dict) -> list[str]:
+        """What a part that takes several things was given in place of another."""
+        odd = []
+        for (part, role), right in roles.items():
+            got = given.get((part, role), right)
+            first, asked = next((key, asked) for key, asked in roles.items() if key[0] == part)
+            if first != (part, role) and asked == right:      # both the same: whatever the first was given
+                wrong = got != given.get(first, got)
+            elif str(right).isidentifier():
+                wrong = got != right
+            else:                                             # how it is normed is told by the formula
+                wrong = str(got).isidentifier() and str(got) not in re.findall(r"\w+", str(right))
+            odd += [f"{part} was given `{got}` as its {role}: {self.asks[role]}"] * wrong
+        return odd
+
     def _lost(self, mine: Formula, make) -> list[str]:
         """The parts whose `x +` was forgotten, if this alone makes of the solution what is mine."""
         parts = [part for part in self.parameters if not part.startswith("norm")]
@@ -153,25 +175,33 @@ class Layer(Exercise):
                 return [f"the line with `{part}` lost its `x +`" for part in lost]
         return []
 
-    def _run(self, function, make, lost=()) -> tuple[object, list[str]]:
-        """What a function makes of symbols, or its exception, and the parts' names in the order of their calls.
+    def _run(self, function, make, lost=()) -> tuple[object, list[str], dict[tuple[str, str], object]]:
+        """What a function makes of symbols, or its exception, the parts' names in the order of their calls, and what
+        those that take several things were given.
 
         What is added to the result of a part in `lost` is lost.
         """
-        calls = []
+        calls, roles = [], {}
 
         def symbol(name, value):
             def part(*given, **more):
-                if len(given) + len(more) != 1:
-                    raise WrongAnswer(f"{name} is called with {len(given) + len(more)} arguments; expected one.")
+                signature = inspect.signature(value)
+                names = [*signature.parameters]
+                try:
+                    bound = signature.bind(*given, **more).arguments
+                except TypeError:
+                    expected = "one" if len(names) == 1 else f"{len(names)}: {', '.join(names)}"
+                    raise WrongAnswer(f"{name} is called with {_counted(len(given) + len(more))}; expected {expected}."
+                                      ) from None
                 calls.append(name)
-                return (Alone if name in lost else Formula)(((name, *given, *more.values()),))
+                roles.update({(name, role): bound[role] for role in names if len(names) > 1})
+                return (Alone if name in lost else Formula)(((name, bound[names[0]]),))
             return Formula((name,)) if isinstance(value, Tensor) else part if callable(value) else value
 
         try:
-            return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls
+            return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls, roles
         except Exception as error:
-            return error, calls
+            return error, calls, roles
 
 
 def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
@@ -179,7 +209,7 @@ def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]
     odd = []
     for part, given in mine.items():
         inside, expected = _caller(given), _caller(right.get(part))
-        if not inside or expected or given == right.get(part):
+        if not inside or expected or given == right.get(part) or inside not in right:
             continue
         if len(right[inside].terms) > 1:
             odd.append(f"{inside} stands in front of {part}, and belongs after the sum")
@@ -200,6 +230,10 @@ def _last_sum(formula: Formula) -> Formula:
     while _caller(formula):
         formula = formula.terms[0][1]
     return formula
+
+
+def _counted(n: int) -> str:
+    return f"{n} argument{'s' * (n != 1)}"
 
 
 def _times(part: str, n: int) -> str:
