@@ -27,6 +27,7 @@ from course_utils.transformer import Config, DecoderLayer, EncoderLayer, Transfo
 HERE = Path(__file__).resolve().parent
 RATES = (6e-3, 2e-3)
 STEPS = 1000
+DIVERGED = 1000.0  # nats per token: JSON has no infinity
 
 
 class BareEncoderLayer(EncoderLayer):
@@ -111,7 +112,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--layers", type=int, default=2, help="in the encoder, and as many in the decoder (default: 2)")
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS][:-1], metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS][:-1], metavar="PART",
+                        help=", ".join(PARTS))
     parser.add_argument("--xavier", action="store_true", help="Xavier's initial weights, as in nn.Transformer")
     parser.add_argument("--out", default="parts_left_out.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
@@ -124,7 +126,7 @@ def main(arguments: list[str] | None = None) -> None:
     results = {"steps": options.steps, "layers": options.layers, "rates": options.rates, "parts": {}}
 
     def train(part: str, lr: float, seed: int) -> tuple[float, float]:
-        """Loss on held-out sentences, and BLEU on the test set."""
+        """Loss on held-out sentences, and BLEU on the test set; of one that diverges 1,000, and 0."""
         setup(seed)
         pairs, test = train_test(20_000, 420, seed=seed)
         english, french = Vocab(pair.source for pair in pairs), Vocab(pair.target for pair in pairs)
@@ -135,8 +137,12 @@ def main(arguments: list[str] | None = None) -> None:
             if options.xavier and weights.dim() > 1 and "embed" not in name:
                 nn.init.xavier_uniform_(weights)
         PARTS[part](model)
-        fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
-            label=f"{part}, rate {lr}, seed {seed}")
+        try:
+            fit(model, token_batches(ids[1000:], tokens=500, seed=seed), steps=options.steps, lr=lr, live=False,
+                label=f"{part}, rate {lr}, seed {seed}")
+        except FloatingPointError as diverged:
+            print(part, lr, seed, diverged, flush=True)
+            return DIVERGED, 0.0
         with evaluating(model):
             batches = [collate(ids[i:i + 100]) for i in range(0, 1000, 100)]          # not trained on
             held_out = sum(float(sequence_loss(model, batch)[0]) for batch in batches) / len(batches)
