@@ -9,11 +9,12 @@ from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 SOURCE = ("I", "am", "here", ".", "<pad>")
-TARGET = ("<bos>", "je", "suis", "là")
+READ = ("the", "agreement", "was", "signed", ".", "<pad>", "<pad>")
 BATCH = (("the", "cat", "sat", "<pad>"), ("a", "dog", "was", "tired"), ("it", "rained", "<pad>", "<pad>"))
 FEATURES = 8
 """d_model of the block of numbers that is normed."""
 WRITTEN = ("je", "suis", "là", ".")
+TARGET = ("<bos>", *WRITTEN)
 WORDS = ("a", "am", "I", "thanks", "student", "<eos>")
 """The lecture's vocabulary."""
 LABEL = WORDS.index("student")
@@ -79,10 +80,22 @@ ALT = {
         "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
         "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
         "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
-        "but that of the pad are checked; mask (B, 1, T_k). Masked self-attention: the decoder asks the decoder; four "
-        "by four for “<bos> je suis là”, the lower triangle with the diagonal, and beside each row the word it has to "
-        "predict, “je”, “suis”, “là” and the full stop; mask (T_q, T_q). Cross-attention: the decoder asks the memory; "
-        "four rows by five columns, all but the pad's column; mask (B, 1, T_k).",
+        "but that of the pad are checked; mask (B, 1, T_k). Masked self-attention: the decoder asks the decoder; five "
+        "by five for “<bos> je suis là .”, the lower triangle with the diagonal, and beside each row the word it has "
+        "to predict, “je”, “suis”, “là”, the full stop and <eos>; mask (T_q, T_q). Cross-attention: the decoder asks "
+        "the memory; five by five, a row for each word of “<bos> je suis là .”, a column for each of “I am here .” and "
+        "a pad, all columns but the pad's are checked; mask (B, 1, T_k).",
+    "04_decoder_layer":
+        "A decoder layer in pre-LN, read from left to right; the line from x is the residual path. Three branches "
+        "leave it, pass a norm and a part, and are added to it at a plus sign: norm_1, then self_attention; norm_2, "
+        "then cross_attention; norm_3, then feed_forward. No box stands on the line. Each attention has three empty "
+        "ports, query, keys and mask; the picture leaves open what goes into which. The memory enters cross_attention "
+        "from above.",
+    "04_read_grid":
+        f"The table read, (T_k, T_q), empty, to be filled in. It has {len(READ)} rows, the words of the memory “the "
+        "agreement was signed .” and two pads, and three columns, outputs 1, 2 and 3. Beside each row stands its "
+        "src_mask: True for the five words, False for the pads. Row j asks: flip word j of the memory; which outputs "
+        "move?",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -275,37 +288,94 @@ def parts():
 def three_attentions():
     axes = card(432)
     may = np.array([word != "<pad>" for word in SOURCE])
-    panels = (("encoder self-attention", "encoder", SOURCE, "encoder", SOURCE, np.tile(may, (len(SOURCE), 1)),
-               "(B, 1, T_k)", "key is not <pad>"),
-              ("masked self-attention", "decoder", TARGET, "decoder", TARGET, np.tri(len(TARGET), dtype=bool),
+    asked = np.tile(may, (len(SOURCE), 1))
+    panels = (("encoder self-attention", 10, 288, "encoder", SOURCE, "encoder", SOURCE, asked, "(B, 1, T_k)",
+               "key is not <pad>"),
+              ("masked self-attention", 303, 354, "decoder", TARGET, "decoder", TARGET, np.tri(5, dtype=bool),
                "(T_q, T_q)", "key is not after query"),
-              ("cross-attention", "decoder", TARGET, "memory", SOURCE, np.tile(may, (len(TARGET), 1)),
-               "(B, 1, T_k)", "key is not <pad>"))
-    top, cell, size = 144, 40, 18
-    for number, (name, asks, queries, answers, keys, mask, shape, rule) in enumerate(panels):
-        left = 10 + 315 * number
-        box(axes, left + 155, 216, 310, 412, fill=BAND, edge="none", corner=10)
-        text(axes, left + 155, 29, name, TYPE, INK, "bold")
-        box(axes, left + 76, 70, 104, 34, QUERY, asks, size)
-        arrow(axes, (left + 129, 70), (left + 181, 70), QUERY, 2.4)
-        box(axes, left + 234, 70, 104, 34, KEY, answers, size)
-        text(axes, left + 154, 54, "asks", size, QUERY)
-        for x, role, color in ((76, "query", QUERY), (200, "keys,", KEY), (264, "values", VALUE)):
-            text(axes, left + x, 103, role, size, color, "bold")
-        begin = left + 68
+              ("cross-attention", 662, 288, "decoder", TARGET, "memory", SOURCE, asked, "(B, 1, T_k)",
+               "key is not <pad>"))
+    top, cell = 144, 42
+    for name, left, width, asks, queries, answers, keys, mask, shape, rule in panels:
+        middle = left + width / 2
+        box(axes, middle, 216, width, 412, fill=BAND, edge="none", corner=10)
+        text(axes, middle, 29, name, TYPE, INK, "bold")
+        box(axes, middle - 82, 71, 106, 34, QUERY, asks, TYPE)
+        arrow(axes, (middle - 28, 71), (middle + 28, 71), QUERY, 2.4)
+        box(axes, middle + 82, 71, 106, 34, KEY, answers, TYPE)
+        text(axes, middle - 3, 54, "asks", TYPE, QUERY)
+        text(axes, middle - 82, 103, "query", TYPE, QUERY, "bold")
+        text(axes, middle + 57, 103, "keys,", TYPE, KEY, "bold", "right")
+        text(axes, middle + 64, 103, "values", TYPE, VALUE, "bold", "left")
+        begin = left + 66
         for j, word in enumerate(keys):
-            text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), size, MUTED if word == "<pad>" else KEY)
+            text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), TYPE, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
-            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), size, MUTED if word == "<pad>" else QUERY,
+            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), TYPE, MUTED if word == "<pad>" else QUERY,
                  align="right")
         checks(axes, begin, top, mask, cell)
         if name.startswith("masked"):
-            text(axes, begin + 4 * cell + 8, top - 13, "label", size, GOOD, align="left")
-            for i, word in enumerate(WRITTEN):
-                text(axes, begin + 4 * cell + 8, top + (i + 0.5) * cell, f"→ {word}", size, GOOD, align="left")
-        text(axes, left + 20, 370, "mask", size, INK, "bold", "left")
-        text(axes, left + 84, 370, shape, size, INK, align="left")
-        text(axes, left + 20, 400, rule, size, GOOD, "bold", "left")
+            end = begin + len(keys) * cell + 4
+            text(axes, end, top - 13, "label", TYPE, GOOD, align="left")
+            for i, word in enumerate((*WRITTEN, "<eos>")):
+                text(axes, end, top + (i + 0.5) * cell, f"→ {word.strip('<>')}", TYPE, GOOD, align="left")
+        text(axes, left + 20, 376, "mask", TYPE, INK, "bold", "left")
+        text(axes, left + 90, 376, shape, TYPE, INK, align="left")
+        text(axes, left + 20, 405, rule, TYPE, GOOD, "bold", "left")
+    return axes
+
+
+def decoder_layer():
+    axes = card(206)
+    stream, high, under = 182, 67, 142
+    box(axes, 480, 103, 944, 194, fill=BAND, edge="none", corner=10)
+    text(axes, 26, stream, "x", 22, INK, "bold", code=True)
+    stops = [40]
+    for number, (take, part, width) in enumerate(
+            ((64, "self_attention", 210), (376, "cross_attention", 210), (688, "feed_forward", 156)), start=1):
+        left, right = take + 22, take + 22 + width
+        plus = right + 22
+        path(axes, (take, stream), (take, under), head=False)
+        path(axes, (take, under - 14), (take, high), (left, high))
+        path(axes, (right, high), (plus, high), (plus, stream - 13))
+        box(axes, take, under, 84, 28, fill=PAPER)
+        text(axes, take, under, f"norm_{number}", TYPE, code=True)
+        if part.endswith("attention"):
+            box(axes, (left + right) / 2, high + 18, width, 68, fill=PAPER)
+            for port, x, wide in (("query", 40, 68), ("keys", 108, 56), ("mask", 172, 56)):
+                box(axes, left + x, high + 34, wide, 26, MUTED, fill=PAPER, dashed=True)
+                text(axes, left + x, high + 34, port, TYPE, code=True)
+        box(axes, (left + right) / 2, high, width, 32, fill=INK)
+        text(axes, (left + right) / 2, high, part, TYPE, PAPER, code=True)
+        if part.startswith("cross"):
+            path(axes, (left + 170, 24), (left + 77, 24), (left + 77, high - 17))
+            box(axes, left + 170, 24, 92, 28, fill=INK)
+            text(axes, left + 170, 24, "memory", TYPE, PAPER, code=True)
+        arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
+        stops.append(plus + 13)
+        disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
+    arrow(axes, (stops[-1], stream), (946, stream), GOOD, 3)
+    return axes
+
+
+def read_grid():
+    axes = card(380, 560)
+    size, top, tall, wide, left = 24, 80, 33, 62, 354
+    text(axes, 24, 26, "read", size, INK, "bold", "left", code=True)
+    text(axes, 98, 26, "(T_k, T_q)", size, MUTED, align="left")
+    text(axes, left + 1.5 * wide, 26, "outputs", size, QUERY, "bold")
+    text(axes, 24, top - 18, "memory", size, KEY, "bold", "left")
+    text(axes, 200, top - 18, "src_mask", size, INK, "bold", "left", code=True)
+    for t in range(3):
+        text(axes, left + (t + 0.5) * wide, top - 18, str(t + 1), size, QUERY, "bold")
+    for j, word in enumerate(READ):
+        y, is_word = top + (j + 0.5) * tall, word != "<pad>"
+        text(axes, 24, y, word, size, KEY if is_word else MUTED, align="left")
+        text(axes, 200, y, str(is_word), size, INK if is_word else MUTED, align="left", code=True)
+        for t in range(3):
+            box(axes, left + (t + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
+    text(axes, 24, 332, "row j: flip word j of the memory;", 20, align="left")
+    text(axes, 24, 357, "which outputs move?", 20, align="left")
     return axes
 
 

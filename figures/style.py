@@ -60,9 +60,9 @@ def _add(axes: Axes, patch):
 
 
 def text(axes: Axes, x: float, y: float, words: str, size: float = 16, color: str = INK, weight: str = "normal",
-         align: str = "center", slant: str = "normal"):
-    """Write ``words`` (``$...$`` is mathtext) with the middle of its letters at ``y``."""
-    with rc_context(RC):
+         align: str = "center", slant: str = "normal", code: bool = False):
+    """Write ``words`` (``$...$`` is mathtext) with the middle of its letters at ``y``; names of code in code's type."""
+    with rc_context(RC | {"font.family": "DejaVu Sans Mono"} if code else RC):
         axes.text(x, y + 0.35 * size, words, fontsize=size, color=color, weight=weight, ha=align, va="baseline",
                   style=slant)
 
