@@ -77,25 +77,19 @@ ALT = {
         "three sentences, padding included; a pair for each feature, (d_model), which changes with the batch and its "
         "padding.",
     "04_three_attentions":
-        "The three attentions of a Transformer, with masks. For each: who asks, who answers with keys and values, and "
-        "the mask, one row per query and one column per key, where a check mark means the query may attend to the key. "
-        "Encoder self-attention: the encoder asks the encoder; five by five for “I am here .” and a pad, all columns "
-        "but that of the pad are checked; mask (B, 1, T_k). Masked self-attention: the decoder asks the decoder; five "
-        "by five for “<bos> je suis là .”, the lower triangle with the diagonal, and beside each row the word it has "
-        "to predict, “je”, “suis”, “là”, the full stop and <eos>; mask (T_q, T_q). Cross-attention: the decoder asks "
-        "the memory; five by five, a row for each word of “<bos> je suis là .”, a column for each of “I am here .” and "
-        "a pad, all columns but the pad's are checked; mask (B, 1, T_k).",
+        "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
+        "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
+        "encoder asks the encoder; “I am here .” and a pad, all columns but the pad's are checked; mask (B, 1, T_k). "
+        "Masked self-attention: the decoder asks the decoder; “<bos> je suis là .”, the lower triangle with the "
+        "diagonal, and beside each row the word it has to predict, from “je” to <eos>; mask (T_q, T_q). "
+        "Cross-attention: the decoder asks the memory; all columns but the pad's are checked; mask (B, 1, T_k).",
     "04_decoder_layer":
-        "A decoder layer in pre-LN, read from left to right; the line from x is the residual path. Three branches "
-        "leave it, pass a norm and a part, and are added to it at a plus sign: norm_1, then self_attention; norm_2, "
-        "then cross_attention; norm_3, then feed_forward. No box stands on the line. Each attention has three empty "
-        "ports, query, keys and mask; the picture leaves open what goes into which. The memory enters cross_attention "
-        "from above.",
+        "A decoder layer in pre-LN; the line from x is the residual path. Three branches leave it and are added to it: "
+        "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
+        "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
-        f"The table read, (T_k, T_q), empty, to be filled in. It has {len(READ)} rows, the words of the memory “the "
-        "agreement was signed .” and two pads, and three columns, outputs 1, 2 and 3. Beside each row stands its "
-        "src_mask: True for the five words, False for the pads. Row j asks: flip word j of the memory; which outputs "
-        "move?",
+        "The table read, (T_k, T_q), empty. A row for each word of the memory, “the agreement was signed .” and two "
+        "pads, with its src_mask, and three columns, the outputs. Cell (j, t) asks: does output t move with word j?",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
