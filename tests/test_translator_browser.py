@@ -4,6 +4,7 @@ import pytest
 from browser import (
     DARK,
     HEARD,
+    OUTSIDE,
     SMALLEST_CONTRAST,
     alone,
     assert_prints,
@@ -293,6 +294,37 @@ def test_in_a_deck_it_fits_and_only_the_remote_control_turns(browser_page, tmp_p
     open_slides(browser_page, tmp_path, Translator(title="T"), Translator(SHORT))
     only_the_remote_control_turns(browser_page, [(1, ".tr-stepping input"), (2, ".tr-text")],
                                   ("ArrowRight", "ArrowLeft", "2", "n", "Home"))
+
+
+LONG = "the old queen sees the house and the doctors read a letter and " * 4 + "the students work ."
+
+
+def test_on_a_slide_the_map_is_whole_and_its_words_can_be_read(still, tmp_path):
+    open_slides(still, tmp_path, Translator())
+    still.evaluate("Reveal.slide(1)")
+    label, board, stage = still.evaluate("""[
+      parseFloat(getComputedStyle(document.querySelector(".av-token")).fontSize)
+        * document.querySelector(".translator").style.zoom,
+      document.querySelector(".av-board").getBoundingClientRect().height,
+      document.querySelector(".av-stage").getBoundingClientRect().height]""")
+    assert label >= 18
+    assert board >= 330
+    for text in (" ".join(EXAMPLE.source), SHORT, "the cat sat on the mat .", LONG):
+        typed(still, text)
+        assert still.evaluate(OUTSIDE) == []
+        assert still.locator(".av-stage").evaluate(
+            "s => s.scrollHeight <= s.clientHeight && s.scrollWidth <= s.clientWidth"), text
+        assert still.locator(".av-stage").bounding_box()["height"] <= stage + 1
+
+
+def test_what_was_drawn_before_the_slides_began_takes_their_room(show):
+    page = show(Translator())
+    size = "parseFloat(getComputedStyle(document.querySelector('.av-token')).fontSize)"
+    assert page.evaluate(size) < 20
+    page.evaluate("document.body.classList.add('reveal')")
+    page.wait_for_function(f"{size} === 20")
+    page.evaluate("document.body.classList.remove('reveal')")
+    page.wait_for_function(f"{size} < 20")
 
 
 def test_update_draws_in_place_and_tells_nothing(show):

@@ -28,7 +28,7 @@ class AttentionView extends CourseWidget {
     const changed = (...names) => names.some((name) => before[name] !== this.state[name]);
     if (changed("_content", "title")) this.build();
     if (changed("_content", "title", "part")) this.showPart();
-    if (changed("_content", "title", "part", "view")) this.chooseDrawing();
+    if (changed("_content", "title", "part", "view", "room")) this.chooseDrawing();
     else if (changed("layer", "head", "heads", "between")) this.showHead();
     this.showCell();
   }

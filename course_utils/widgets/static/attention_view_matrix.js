@@ -59,10 +59,10 @@ function labelWidth(sides, type, least, name = "") {
 
 
 // Distance between two tokens: as large as fits `room`, no larger than `most`, no smaller than legible text needs
-// up to 40 tokens, and for longer axes as small as one pixel.
-function pitchFor(count, room, most) {
+// up to 40 tokens, and for longer axes as small as one pixel, in `long` pixels at least.
+function pitchFor(count, room, most, long = 520) {
   const smallest = count <= 40 ? ROOM_FOR_TEXT : 1;
-  return Math.max(smallest, Math.min(most, Math.floor(Math.max(room, smallest === 1 ? 520 : 0) / count)));
+  return Math.max(smallest, Math.min(most, Math.floor(Math.max(room, smallest === 1 ? long : 0) / count)));
 }
 
 // A narrow screen. What is drawn for it keeps its size when the screen is turned, until another view is chosen.
@@ -78,7 +78,8 @@ class MatrixDrawing {
     const { rows, columns } = view;
     const [mostRows, mostColumns] = [view.most("row"), view.most("column")];
     const narrow = onPhone();
-    const pitch = Math.min(pitchFor(mostRows, 285, 40), pitchFor(mostColumns, narrow ? 190 : 560, 40));
+    const [down, across, long] = view.state.room || [285, narrow ? 190 : 560, 520];
+    const pitch = Math.min(pitchFor(mostRows, down, 40, long), pitchFor(mostColumns, across, 40, long));
     Object.assign(this, { pitch, width: pitch * columns.length, height: pitch * rows.length });
     const type = narrow ? TYPES[0] : typeFor(pitch);
     const left = labelWidth(view.sides.row, type, 74, `${view.names.row} ↓`);

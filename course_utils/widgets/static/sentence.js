@@ -135,7 +135,7 @@ class SentenceWidget extends CourseWidget {
     if (!words.length) return [`Type an English sentence, or choose one. It knows ${this.lexicon.length} words; after the first letters of a word it offers those that fit.`];
     const unknown = [...new Set(words.filter((word) => !this.lexicon.includes(word)))];
     return [
-      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>. All words it knows are listed below.`] : []),
+      ...(unknown.length ? [`It has never read ${unknown.slice(0, 6).join(", ")}${unknown.length > 6 ? " …" : ""}: to it, ${unknown.length > 1 ? "these are" : "this is"} <unk>.`] : []),
       ...(words.length > LONGEST_TRAINED ? [`${words.length + left} words: in training no sentence had more than ${LONGEST_TRAINED}, so do not trust what comes.`] : []),
       ...(left ? [`Of these it reads the first ${MOST_READ}.`] : []),
     ];

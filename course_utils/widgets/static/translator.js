@@ -6,6 +6,7 @@
 
 const SHOWN = 5; // candidates
 const PACE = 160; // milliseconds a word, while it writes
+const ROOM_ON_A_SLIDE = [360, 360, 360]; // of the map, in CSS pixels: for its rows, its columns, either if too many for text
 // Sentences that it gets wrong: the name of the mistake, the text, and what it did (tests hold this against the model).
 const FAILURES = [
   ["new word", "the students read a newspaper .",
@@ -19,6 +20,8 @@ const FAILURES = [
 class Translator extends SentenceWidget {
   constructor(place, state, tell) {
     super(place, state, tell, "sentence-widget translator");
+    this.watcher = new ResizeObserver(() => this.showRoom()); // what is drawn before the slides begin is on one later
+    this.watcher.observe(this.root);
   }
 
   update(state) {
@@ -34,6 +37,7 @@ class Translator extends SentenceWidget {
 
   destroy() {
     this.pause();
+    this.watcher.disconnect();
     this.view?.destroy();
     super.destroy();
   }
@@ -162,9 +166,17 @@ class Translator extends SentenceWidget {
       return [part, { shape, width, rows, columns, top: 1, alignment: part === "cross" ? links : [], causal: part === "decoder",
         cell: tellingCell(heads[layer * shape[1] + head].weights, columns.length), heads: { ...sent } }];
     }));
-    const shown = { ...before, _content: content, cell: content[before.part].cell };
+    const shown = { ...before, _content: content, cell: content[before.part].cell, room: this.room };
     if (this.view) this.view.update(shown);
     else this.view = new AttentionView(this.place, shown, (changes) => this.looked(changes));
+  }
+
+  get room() {
+    return this.root.closest(".reveal") ? ROOM_ON_A_SLIDE : undefined;
+  }
+
+  showRoom() {
+    if (this.view && this.view.state.room !== this.room) this.view.update({ ...this.view.state, room: this.room });
   }
 
   // The reader chose something in the attention: a row that is not yet written takes the step along.
@@ -231,7 +243,7 @@ class Translator extends SentenceWidget {
     if (pair) {
       lines.push(element("p", {}, ["True translation: ", this.right ? "the same words." : element("span", { lang: "fr", text: pair.target.join(" ") })]));
       if (!links.length) lines.push(element("p", { class: "is-hint", text: "Its words differ, so its alignment does not fit these rows." }));
-    } else lines.push(element("p", { text: "For this sentence no true translation is known; that the French reads well does not make it right." }));
+    } else lines.push(element("p", { text: "No true translation is known: fluent French may be wrong." }));
     if (links.length) lines.push(element("p", {}, [this.rate]));
     this.truth.replaceChildren(...lines);
     this.links = links;
@@ -245,9 +257,8 @@ class Translator extends SentenceWidget {
     const words = this.ended ? this.last - 1 : this.last;
     const rates = heads.map(({ weights }) => alignmentErrorRate(weights.subarray(0, words * columns), columns, this.links));
     const lowest = strongest(rates.length, (k) => -rates[k]);
-    const name = (k) => `layer ${Math.floor(k / perLayer)}, head ${k % perLayer}`;
-    const shown = part === "cross" ? `${rates[layer * perLayer + head].toFixed(2)} (${name(layer * perLayer + head)}), ` : "";
-    this.rate.textContent = `Alignment error rate: ${shown}best of all heads ${rates[lowest].toFixed(2)} (${name(lowest)}).`;
+    const shown = part === "cross" ? `${rates[layer * perLayer + head].toFixed(2)}, ` : "";
+    this.rate.textContent = `Alignment error rate: ${shown}lowest ${rates[lowest].toFixed(2)} (layer ${Math.floor(lowest / perLayer)}, head ${lowest % perLayer}).`;
   }
 }
 
