@@ -27,7 +27,9 @@ class _Layer(Layer):
 
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        return self.attend_and_feed(x, lambda read: (self.attention(read, *memory), read))
+        read = self.before(self.norm_1, x)
+        x = self.add(self.norm_1, x, self.attention(read, *memory))
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), read
 
 
 class _LanguageModel(nn.Module):

@@ -16,7 +16,7 @@ from ..arguments import at_least, check_ids, no_nan
 from ..attention import MultiHeadAttention
 from ..data.text import Embedding
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, FeedForward, Layer, look_back, small_start
+from ..transformer import Cache, FeedForward, look_back, small_start
 from ..transformer import Config as TransformerConfig
 
 
@@ -65,11 +65,12 @@ def llama_config(**sizes) -> Config:
     return Config(**{"norm": nn.RMSNorm, "feed_forward": SwiGLU, "rotary": True, "bias": False} | sizes)
 
 
-class GPTLayer(Layer):
+class GPTLayer(nn.Module):
     """Causal self-attention, then a feed-forward network; the norm before each, a residual around each."""
 
     def __init__(self, config: Config):
-        super().__init__(config)
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
         self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
         self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
                                                rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
@@ -78,7 +79,9 @@ class GPTLayer(Layer):
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        return self.attend_and_feed(x, lambda read: look_back(self.self_attention, read, past, need_weights))
+        attended, weights, cache = look_back(self.self_attention, self.norm_1(x), past, need_weights)
+        x = x + self.dropout(attended)
+        return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, cache
 
 
 class Reading(NamedTuple):

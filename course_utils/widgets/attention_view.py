@@ -8,7 +8,7 @@ import traitlets
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_index, float32, quantised
 from .colours import MUTED, PAPER
 from .still import GREY, LIGHT, attention_heatmap, grid_picture, matrix_picture, paper
 from .tensors import (
@@ -126,8 +126,6 @@ class AttentionView(CourseWidget):
     _widget = "AttentionView"
     _files = "attention_view"
     _names = ("_content", "part", "cell", "layer", "head", "heads", "view", "between", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     # for each part (of one attention, the part "") everything that describes its tensor, and what is already known of
     # its heads: one trait, so that they change together
@@ -386,7 +384,7 @@ class AttentionView(CourseWidget):
         return f"AttentionView({', '.join(part + [f'{name}={size}' for name, size in sizes])})"
 
     def _export_state(self) -> dict:
-        state = {name: getattr(self, name) for name in self._names}
+        state = super()._export_state()
         room = EXPORTED_AT_MOST // len(self._content)
         state["_content"] = {part: self._exported(part, room) for part in self._content}
         shown = state["_content"][self.part]
@@ -447,9 +445,8 @@ class AttentionView(CourseWidget):
     def _in_words(self) -> str:
         layers, heads, n_rows, n_columns = self._shown["shape"]
         where = f"{self._where}, " if layers * heads > 1 else ""
-        title = f"{self.title}: " if self.title else ""
         sizes = f"{where}{n_rows} queries by {n_columns} keys"
-        lines = [f"{title}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
+        lines = [f"{self._lead}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
         for token, row in list(zip(self.rows, self.weights[self.layer, self.head], strict=True))[:40]:
             lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.4f}")
         return "\n".join(lines + ["…"] * (n_rows > 40))

@@ -8,9 +8,9 @@ import traitlets
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from .base import CourseWidget, check_index, javascript, stylesheet
+from .base import CourseWidget, check_index
 from .colours import BAD, GOOD, INK, MUTED, PAPER
-from .still import figure_picture, paper
+from .still import paper
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
 SAMPLING = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p"}
@@ -50,8 +50,6 @@ class DecodingTree(CourseWidget):
     _widget = "DecodingTree"
     _files = "decoding_tree"
     _names = ("_content", "step", "node", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)  # the tree, each node with its `row` in the column of its step
     step = traitlets.Int().tag(sync=True)
@@ -110,17 +108,13 @@ class DecodingTree(CourseWidget):
     def _export_state(self) -> dict:
         rounded = [node | {name: round(node[name], 9) for name in ("log_prob", "score")}
                    for node in self._content["nodes"]]
-        return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"nodes": rounded}}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
+        return super()._export_state() | {"_content": self._content | {"nodes": rounded}}
 
     def _in_words(self) -> str:
         nodes, best = self._content["nodes"], self._content["best"]
-        title = f"{self.title}: " if self.title else ""
         steps = f"{self.step} of {_last(self._content)} steps"
         drawn = f" Samples: {_drawn(self._content)}." if _drawn(self._content) else ""
-        lines = [f"{title}beam search, {steps}, {len(nodes)} nodes.{drawn} Outputs by score:"]
+        lines = [f"{self._lead}beam search, {steps}, {len(nodes)} nodes.{drawn} Outputs by score:"]
         for end in _ends(self._content, self.step):
             node = nodes[end]
             marks = [name for name, there in (("best", end == best), ("greedy", node["greedy"]),

@@ -5,9 +5,9 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, stylesheet
+from .base import CourseWidget, check_cell, float32
 from .colours import INK, KEY, PAPER, QUERY
-from .still import figure_picture, paper
+from .still import paper
 from .tensors import as_array
 
 NAMES = {"sinusoidal": "product", "learned": "product", "rotary": "product", "alibi": "bias"}
@@ -65,8 +65,6 @@ class PositionExplorer(CourseWidget):
     _widget = "PositionExplorer"
     _files = "position_explorer"
     _names = ("_sizes", "_learned", "kind", "cell", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _sizes = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)  # length, d_model
     _learned = traitlets.Bytes().tag(sync=True)  # float32, or nothing
@@ -136,9 +134,7 @@ class PositionExplorer(CourseWidget):
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
-        for name, index in zip(("cell[0] (query)", "cell[1] (key)"), proposal["value"], strict=True):
-            check_index(name, index, self.length)
-        return proposal["value"]
+        return check_cell(proposal["value"], (self.length, self.length))
 
     def __repr__(self) -> str:
         return f"PositionExplorer({self.kind!r}, length={self.length}, d_model={self.d_model}, cell={self.cell})"
@@ -148,19 +144,15 @@ class PositionExplorer(CourseWidget):
         return _figure(self.kind, self.encoding, self.products, *self.cell)
 
     def _export_state(self) -> dict:
-        state = {name: getattr(self, name) for name in self._names}
+        state = super()._export_state()
         return state | {"_learned": float32(np.frombuffer(self._learned, "<f4"))}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         (query, key), table = self.cell, self.products
-        title = f"{self.title}: " if self.title else ""
         by_distance = ", ".join(f"{k - query:+d}: {table[query, k]:.2f}" for k in range(self.length)
                                 if abs(k - query) in (0, 1, 2, 4, 8, 16, 32, 64))
-        return (f"{title}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. Query {query}, key "
-                f"{key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
+        return (f"{self._lead}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. Query {query}, "
+                f"key {key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
                 f"{NAMES[self.kind]} of query {query} by distance: {by_distance}")
 
 

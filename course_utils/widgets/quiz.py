@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import traitlets
 
-from .base import CourseWidget, check_index, javascript, stylesheet
+from .base import CourseWidget, check_index
 
 MOST_CHOICES = 9  # a choice is a key, 1 to 9
 MARKS = {True: "✓", False: "✗"}
@@ -58,8 +58,6 @@ class Quiz(CourseWidget):
     _widget = "Quiz"
     _files = "quiz"
     _names = ("_questions", "question", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _questions = traitlets.List().tag(sync=True)
     question = traitlets.Int(0).tag(sync=True)
@@ -86,9 +84,6 @@ class Quiz(CourseWidget):
 
     def __repr__(self) -> str:
         return f"Quiz(questions={len(self._questions)})"
-
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
 
     def _still_html(self) -> str:
         parts = [f"<p><strong>{html.escape(self.title)}</strong></p>"] * bool(self.title)

@@ -6,7 +6,7 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_index, float32, quantised
 from .colours import INK, KEY, MUTED, QUERY, VALUE
 from .still import attention_heatmap, figure_picture, matrix_picture, paper
 from .tensors import as_array, list_of_tokens, read_tokens, read_weights, warn_of_odd_rows
@@ -58,8 +58,6 @@ class StepThrough(CourseWidget):
     _widget = "StepThrough"
     _files = "step_through"
     _names = ("_content", "query", "step", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)
     query = traitlets.Int(0).tag(sync=True)
@@ -214,7 +212,7 @@ class StepThrough(CourseWidget):
 
     def _export_state(self) -> dict:
         arrays = {name: (quantised if name == "weights" else float32)(array) for name, array in self._arrays.items()}
-        return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"arrays": arrays}}
+        return super()._export_state() | {"_content": self._content | {"arrays": arrays}}
 
     def _still(self) -> bytes:
         if self._content["kind"] == "decoding":
@@ -222,9 +220,8 @@ class StepThrough(CourseWidget):
         return figure_picture(self.figure)
 
     def _in_words(self) -> str:
-        title = f"{self.title}: " if self.title else ""
         if self._content["kind"] == "decoding":
-            lines = [f"{title}{len(self.rows)} words written, and what each looked at most in the source:"]
+            lines = [f"{self._lead}{len(self.rows)} words written, and what each looked at most in the source:"]
             shares = self._content["probabilities"] or [None] * len(self.rows)
             for word, row, p in zip(self.rows, self.weights, shares, strict=True):
                 p = "" if p is None else f" (p {p:.4f})"
@@ -232,7 +229,7 @@ class StepThrough(CourseWidget):
             return "\n".join(lines)
         seen, scores = self._content["mask"][self.query], self._scores()[self.query]
         d = self._arrays["queries"].shape[1]
-        lines = [f"{title}attention of the query {self.rows[self.query]} to {len(self.columns)} keys, d = {d}:"]
+        lines = [f"{self._lead}attention of the query {self.rows[self.query]} to {len(self.columns)} keys, d = {d}:"]
         for key, open_, score, weight in zip(self.columns, seen, scores, self.weights[self.query], strict=True):
             lines.append(f"{key}: score {f'{score:.4f}' if open_ else 'masked'}, weight {weight:.4f}")
         output = self.weights[self.query] @ self._arrays["values"]

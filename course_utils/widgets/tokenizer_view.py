@@ -9,7 +9,7 @@ from string import ascii_lowercase, digits
 import traitlets
 from PIL import Image, ImageDraw
 
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget
 from .colours import INK, MUTED, PAPER
 from .still import _font
 
@@ -60,8 +60,6 @@ class TokenizerView(CourseWidget):
     _widget = "TokenizerView"
     _files = "tokenizer_view"
     _names = ("_content", "text", "step", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)  # merges one a line, "left right", as in a merges.txt; or pieces
     text = traitlets.Unicode("").tag(sync=True)
@@ -168,17 +166,13 @@ class TokenizerView(CourseWidget):
     def __repr__(self) -> str:
         return f"TokenizerView({self.text!r}, {self._way!r}, step={self.step})"
 
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
-
     def _still(self) -> bytes:
         return _picture(self._way.rows(self.text, self.step), self._way.mark)
 
     def _in_words(self) -> str:
         words = self._way.words(self.text, self.step)
-        title = f"{self.title}: " if self.title else ""
         return "\n".join([
-            f"{title}{_count(len(words), 'word')} in {_count(sum(map(len, words)), 'piece')} after {self.step} of "
+            f"{self._lead}{_count(len(words), 'word')} in {_count(sum(map(len, words)), 'piece')} after {self.step} of "
             f"{_count(self._steps(), self._way.noun)} ({self._way.mark}):",
             "   ".join(" ".join(map(_shown, word)) for word in words),
             *self._way.said(self.text, self.step),
