@@ -10,9 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .arguments import at_least, check_ids
+from .arguments import Embedding, at_least, check_ids
 from .attention import MultiHeadAttention
-from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward, Layer
 

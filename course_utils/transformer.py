@@ -13,9 +13,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import as_many_rows, at_least, check_ids
+from .arguments import Embedding, as_many_rows, at_least, check_ids
 from .attention import MultiHeadAttention, sinusoidal
-from .data.text import PAD, Embedding
+from .data.text import PAD
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..arguments import at_least, check_ids, no_nan
+from ..arguments import Embedding, at_least, check_ids, no_nan
 from ..attention import MultiHeadAttention
-from ..data.text import Embedding
 from ..decoding import evaluating, sample_token
 from ..transformer import Cache, FeedForward, look_back, small_start
 from ..transformer import Config as TransformerConfig
@@ -84,7 +83,7 @@ class GPTLayer(nn.Module):
         return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, cache
 
 
-class Reading(NamedTuple):
+class GPTOutput(NamedTuple):
     """What a `GPT` returns."""
 
     logits: Tensor
@@ -120,7 +119,7 @@ class GPT(nn.Module):
         small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
-                at: Tensor | None = None) -> Reading:
+                at: Tensor | None = None) -> GPTOutput:
         """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
 
         ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
@@ -143,7 +142,7 @@ class GPT(nn.Module):
         if at is not None:
             x = x[torch.arange(len(x)), at].unsqueeze(1)                           # (B, 1, d_model)
         logits = self.norm(x) @ self.embed.weight.T
-        return Reading(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
+        return GPTOutput(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
 
 
 def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,

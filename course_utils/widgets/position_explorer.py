@@ -151,8 +151,8 @@ class PositionExplorer(CourseWidget):
         (query, key), table = self.cell, self.products
         by_distance = ", ".join(f"{k - query:+d}: {table[query, k]:.2f}" for k in range(self.length)
                                 if abs(k - query) in (0, 1, 2, 4, 8, 16, 32, 64))
-        return (f"{self._lead}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. Query {query}, "
-                f"key {key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
+        return (f"{self._lead}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. "
+                f"Query {query}, key {key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
                 f"{NAMES[self.kind]} of query {query} by distance: {by_distance}")
 
 
