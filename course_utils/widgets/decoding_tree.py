@@ -40,7 +40,7 @@ class DecodingTree(CourseWidget):
     Attributes:
         step, node, title: two-way; set them from Python, or observe them. The selected node is always one that is
             shown: a node further on takes the step along, and a smaller step moves the selection.
-        tree: as given; assign another to draw it in place, at its last step.
+        tree: as given (read only).
 
     Raises:
         ValueError: for a tree that is not one (says which node and why), or other names in ``"sampling"``.
@@ -65,16 +65,9 @@ class DecodingTree(CourseWidget):
 
     @property
     def tree(self) -> dict:
-        """The tree; assign to replace it."""
+        """The tree."""
         nodes = [{name: value for name, value in node.items() if name != "row"} for node in self._content["nodes"]]
         return self._content | {"nodes": nodes}
-
-    @tree.setter
-    def tree(self, tree: Mapping) -> None:
-        content = _content(tree)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._content = content
-            self.step, self.node = _last(content), content["best"]
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class ImageAttention(CourseWidget):
     Attributes:
         layer, head, cell, title: two-way; set them from Python, or observe them. A reader who chooses another query
             selects the key to which it gives most.
-        weights: float32 array ``[layers, heads, T_q, T_k]``; assign others of the same shape to draw them in place.
+        weights: float32 array ``[layers, heads, T_q, T_k]`` (read only).
         rows: the words, a tuple; empty if the patches ask (read only).
         grid: rows and columns of patches (read only).
 
@@ -108,18 +108,8 @@ class ImageAttention(CourseWidget):
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only; assign to replace them."""
+        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only."""
         return self._weights
-
-    @weights.setter
-    def weights(self, weights) -> None:
-        new = _read_few(weights, None)
-        if new.shape != self._weights.shape:
-            raise ValueError(f"weights have shape {new.shape}, those shown have {self._weights.shape}; for others, "
-                             "make another ImageAttention.")
-        _warn_of_large_rows(new)
-        self._weights = new
-        self._content = self._content | _sent(new)
 
     @property
     def rows(self) -> tuple[str, ...]:

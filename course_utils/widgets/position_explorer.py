@@ -51,9 +51,8 @@ class PositionExplorer(CourseWidget):
 
     Attributes:
         kind, cell, title: two-way; set them from Python, or observe them.
-        length, d_model: assign others to draw them in place. Where a smaller ``length`` leaves out the selected query
-            or key, the last position is selected.
-        learned: float32 ``[length, d_model]``, or ``None``; another matrix brings its length and d_model along.
+        length, d_model: the sizes (read only).
+        learned: float32 ``[length, d_model]``, or ``None`` (read only).
         encoding: what is drawn on the left, ``[length, columns]`` (read only).
         products: the product of every two positions, ``[length, length]``, one row per query (read only).
 
@@ -83,35 +82,15 @@ class PositionExplorer(CourseWidget):
         """How many positions."""
         return self._sizes[0]
 
-    @length.setter
-    def length(self, length: int) -> None:
-        self._replace(self.learned, length, self.d_model)
-
     @property
     def d_model(self) -> int:
         """How many dimensions."""
         return self._sizes[1]
 
-    @d_model.setter
-    def d_model(self, d_model: int) -> None:
-        self._replace(self.learned, self.length, d_model)
-
     @property
     def learned(self) -> np.ndarray | None:
         """The learned matrix, ``[length, d_model]``."""
         return np.frombuffer(self._learned, "<f4").reshape(self._sizes) if self._learned else None
-
-    @learned.setter
-    def learned(self, learned) -> None:
-        if learned is None and self.kind == "learned":
-            raise ValueError("learned is None, but kind is 'learned'; choose another kind first.")
-        self._replace(learned, *(self._sizes if learned is None else (None, None)))
-
-    def _replace(self, learned, length: int | None, d_model: int | None) -> None:
-        values, length, d_model = _checked(learned, length, d_model)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._sizes, self._learned = (length, d_model), values.tobytes()
-            self.cell = tuple(min(index, length - 1) for index in self.cell)
 
     @property
     def encoding(self) -> np.ndarray:

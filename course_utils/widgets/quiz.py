@@ -46,8 +46,7 @@ class Quiz(CourseWidget):
 
     Attributes:
         question, title: two-way; set them from Python, or observe them. What was chosen stays on the page.
-        questions: as given (a tuple of ``Question``); assign others to draw them in place. The first is shown, if the
-            number that was shown is gone.
+        questions: as given, a tuple of ``Question`` (read only).
 
     Raises:
         ValueError: for no questions, or one that has not two to nine choices, not exactly one right choice, the same
@@ -70,13 +69,6 @@ class Quiz(CourseWidget):
     def questions(self) -> tuple[Question, ...]:
         """The questions."""
         return tuple(Question(asks, [tuple(choice) for choice in choices]) for asks, choices in self._questions)
-
-    @questions.setter
-    def questions(self, questions: Sequence[Question]) -> None:
-        checked = _checked(questions)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._questions = checked
-            self.question = self.question if self.question < len(checked) else 0
 
     @traitlets.validate("question")
     def _question_exists(self, proposal):

@@ -45,8 +45,8 @@ class TokenizerView(CourseWidget):
     Attributes:
         text, step, title: two-way; set them from Python, or observe them. A new text goes to its last step. One
             step is one merge at every place where its pair stands.
-        merges: tuple of pairs; assign others to see the same text with them. Of WordPiece: none.
-        vocabulary: as given to ``wordpiece``; assign another to see the same text with it. Of BPE: ``None``.
+        merges: tuple of pairs (read only). Of WordPiece: none.
+        vocabulary: as given to ``wordpiece`` (read only). Of BPE: ``None``.
         pieces: what is shown, with end marks, or those taken so far, with ``##`` (read only).
 
     Raises:
@@ -107,24 +107,10 @@ class TokenizerView(CourseWidget):
         """The merges, in the order learnt."""
         return self._way.merges
 
-    @merges.setter
-    def merges(self, merges: Iterable[tuple[str, str]]) -> None:
-        self._go(_Merging(merges))
-
     @property
     def vocabulary(self):
         """The `WordPiece` whose pieces are taken."""
         return self._way.vocabulary
-
-    @vocabulary.setter
-    def vocabulary(self, vocabulary) -> None:
-        self._go(_Cutting(vocabulary))
-
-    def _go(self, way) -> None:
-        self._way = way
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._content = way.content
-            self.step = self._steps()
 
     @property
     def pieces(self) -> tuple[str, ...]:
