@@ -17,7 +17,6 @@ from pathlib import Path
 import anywidget
 import numpy as np
 import traitlets
-from matplotlib.figure import Figure
 
 from .colours import cividis
 from .still import figure_picture
@@ -104,7 +103,8 @@ class CourseWidget(anywidget.AnyWidget):
     """An anywidget that also leaves a copy which works without a kernel.
 
     A subclass that is shown names its JavaScript class and files in ``_widget`` and ``_files``, and in ``_names`` the
-    traits that the JavaScript draws. It provides ``_in_words`` (a text), and ``figure``, or another ``_still`` (a PNG).
+    traits that the JavaScript draws. It provides ``_in_words`` (a text), and ``figure`` (a matplotlib figure for print)
+    or another ``_still`` (a PNG).
     """
 
     _widget: str
@@ -125,10 +125,6 @@ class CourseWidget(anywidget.AnyWidget):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             super().add_traits(**traits)
-
-    def figure(self) -> Figure:
-        """What is shown, as a matplotlib figure for print."""
-        raise NotImplementedError
 
     def to_html(self) -> str:
         """Return the widget as it is now, as HTML that needs no kernel, no network and no other file.
