@@ -411,17 +411,14 @@ def rotary(x: Tensor, start: int = 0, base: float = 10_000.0) -> Tensor:
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
 
 
-def alibi(n_heads: int, n_queries: int, n_keys: int | None = None) -> Tensor:
-    """A bias of the scores: the further away, the lower (Press et al. 2022, section 3).
+def alibi(n_heads: int, n: int) -> Tensor:
+    """A bias of the scores of ``n`` positions: the further away, the lower (Press et al. 2022, section 3).
 
-    ``(n_heads, T_q, T_k)`` with ``-slope * |distance|``; the slope of head h = 1, 2, … is ``2^(-8h / n_heads)``. The
+    ``(n_heads, n, n)`` with ``-slope * |distance|``; the slope of head h = 1, 2, … is ``2^(-8h / n_heads)``. The
     paper's bias only looks back; this one is symmetric, for attention without a causal mask.
     """
-    n_keys = n_queries if n_keys is None else n_keys
     at_least(1, n_heads=n_heads)
-    at_least(0, n_queries=n_queries)
-    if n_keys < n_queries:
-        raise ValueError(f"{n_queries} queries and {n_keys} keys; give at least as many keys as queries.")
+    at_least(0, n=n)
     slopes = 2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)
-    distance = torch.arange(n_keys) - torch.arange(n_keys - n_queries, n_keys).unsqueeze(1)
+    distance = torch.arange(n) - torch.arange(n).unsqueeze(1)
     return slopes.view(-1, 1, 1) * -distance.abs()

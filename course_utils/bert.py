@@ -16,9 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import at_least, check_ids
+from .arguments import Embedding, at_least, check_ids
 from .data.download import check
-from .data.text import Embedding
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer, small_start
 
@@ -59,7 +58,7 @@ NAMES = {
 }
 
 
-class Reading(NamedTuple):
+class BertOutput(NamedTuple):
     """What `Bert` returns."""
 
     x: Tensor
@@ -117,7 +116,7 @@ class Bert(nn.Module):
         return self.dropout(self.norm(self.token_embed(ids) + segment + self.position_embed.weight[:n_positions]))
 
     def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None, need_states: bool = False,
-                need_weights: bool = False) -> Reading:
+                need_weights: bool = False) -> BertOutput:
         """Read texts.
 
         Args:
@@ -136,7 +135,7 @@ class Bert(nn.Module):
             weights.append(w)
             if need_states:
                 states.append(x)
-        return Reading(x, torch.stack(states, dim=1) if need_states else None,
+        return BertOutput(x, torch.stack(states, dim=1) if need_states else None,
                        torch.stack(weights, dim=1) if need_weights else None)
 
     def pool(self, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a sta
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -54,20 +54,25 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
         ValueError: if ``max_len`` is below 1, or there is no sentence.
         FloatingPointError: if the model's logits are NaN; so do the other functions here.
     """
+    return _write(model, source, max_len, lambda logits: logits.argmax(dim=-1, keepdim=True), need_weights)
+
+
+def _write(model: nn.Module, source: Tensor, max_len: int, choose: Callable[[Tensor], Tensor],
+           need_weights: bool) -> tuple[Tensor, Tensor | None]:
+    """Word by word, as `greedy` says: of the last logits ``(B, vocab)`` the next words ``(B, 1)`` are chosen."""
     at_least(1, max_len=max_len)
     _some_sentences(source)
     device = device_of(model)
-    source = source.to(device)
     words, all_weights = [], []
     with evaluating(model):
-        memory, state = model.encode(source)
+        memory, state = model.encode(source.to(device))
         word = torch.full((source.size(0), 1), BOS, device=device)
-        done = torch.zeros(source.size(0), dtype=torch.bool, device=device)
+        done = torch.zeros_like(word, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
             logits, weights, state = model.decode(word, state, memory)
             no_nan(logits)
-            word = logits[:, -1:].argmax(dim=-1)                   # (B, 1)
-            done |= word.squeeze(1) == EOS
+            word = choose(logits[:, -1]).to(device)
+            done |= word == EOS
             words.append(word)
             if need_weights and weights is not None:
                 all_weights.append(weights)
@@ -330,23 +335,14 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, ``top_p`` is outside (0, 1],
             or there is no sentence.
     """
-    at_least(1, max_len=max_len)
-    _some_sentences(source)
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
                          f"time, use greedy.")
-    device, words = device_of(model), []
-    with evaluating(model):
-        memory, state = model.encode(source.to(device))
-        word = torch.full((source.size(0), 1), BOS)
-        done = torch.zeros(source.size(0), 1, dtype=torch.bool)
-        while not done.all() and len(words) < max_len:
-            logits, _, state = model.decode(word.to(device), state, memory)
-            no_nan(logits)
-            word = sample_token(logits[:, -1].float().cpu(), temperature, top_k, top_p, generator)
-            done |= word == EOS
-            words.append(word)
-    return torch.cat(words, dim=1)
+
+    def choose(logits: Tensor) -> Tensor:
+        return sample_token(logits.float().cpu(), temperature, top_k, top_p, generator)
+
+    return _write(model, source, max_len, choose, need_weights=False)[0]
 
 
 def _some_sentences(source: Tensor) -> None:

@@ -1,9 +1,9 @@
 """Efficient attention: patterns that save the work, exact attention in tiles, linear attention, relative positions.
 
 Shapes: ``q, k, v (B, n_heads, n, d)``; the output is shaped like ``v``. A query sees no later key (causal) unless said.
-Any length is possible, with as many keys as queries; `dense` and ``tiled(causal=False)`` also take more. A *window* of
-w means the w keys before the query, and the query's own. A query that may see no key gets zeros. `dense` stores the
-whole matrix and is what everything else is checked against.
+Any length is possible, with as many keys as queries; `dense` also takes more. A *window* of w means the w keys before
+the query, and the query's own. A query that may see no key gets zeros. `dense` stores the whole matrix and is what
+everything else is checked against.
 """
 
 import math
@@ -82,8 +82,8 @@ def _in_turn(parts: Iterable[Tensor], n: int) -> Tensor:
     return output
 
 
-def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = True) -> Tensor:
-    """Each query sees ``window`` keys before it and its own; not causal: as many after it (Beltagy et al. 2020, 3.1).
+def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
+    """Each query sees ``window`` keys before it and its own (Beltagy et al. 2020, 3.1); on both sides: `longformer`.
 
     Queries go by blocks; a block needs its own keys and ``window`` before them. With blocks of ``window / 4``, at least
     16, that is ``1.25 n * window`` scores instead of ``n * n`` for wide windows, one in five of them masked. The first
@@ -92,8 +92,6 @@ def sliding_window(q: Tensor, k: Tensor, v: Tensor, window: int, causal: bool = 
     """
     at_least(0, window=window)
     _check(q, k, v)
-    if not causal:
-        return longformer(q, k, v, window, n_global=0)
     n, size = q.size(2), max(16, window // 4)
     first = sdpa(*(x[:, :, :window] for x in (q, k, v)))                    # (B, n_heads, window, d)
     if n <= window:
@@ -165,14 +163,12 @@ def columns(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
     return _from_columns(sdpa(*(_columns(x, stride) for x in (q, k, v))), stride, q.size(2))
 
 
-def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int, causal: bool = True) -> Tensor:
+def dilated(q: Tensor, k: Tensor, v: Tensor, window: int, dilation: int) -> Tensor:
     """A window with gaps: keys 0, dilation, …, window * dilation before the query (Beltagy et al. 2020, 3.1)."""
     at_least(1, dilation=dilation)
     _check(q, k, v)
-    if not causal and q.size(2) % dilation:
-        raise ValueError(f"{q.size(2)} positions do not divide into {dilation} columns; add padding, or be causal.")
     split = (_columns(x, dilation) for x in (q, k, v))
-    return _from_columns(sliding_window(*split, window, causal), dilation, q.size(2))
+    return _from_columns(sliding_window(*split, window), dilation, q.size(2))
 
 
 def own_block(q: Tensor, k: Tensor, v: Tensor, stride: int) -> Tensor:
@@ -218,26 +214,24 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, stride: int, c: int) -> Tensor:
 
 # --- exact, in tiles -----------------------------------------------------------------------------------------
 
-def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128, causal: bool = True) -> Tensor:
+def tiled(q: Tensor, k: Tensor, v: Tensor, tile: int = 128) -> Tensor:
     """Exact attention that never holds more than ``tile * tile`` scores (Dao et al. 2022, algorithm 1, forward).
 
     Largest score, sum and weighted sum so far; if a tile of keys brings a larger score, both sums shrink to fit it.
     Summed in float32 at least.
     """
     at_least(1, tile=tile)
-    _check(q, k, v, as_many_keys=causal)
-    if k.size(2) == 0:
-        return v.new_zeros(*q.shape[:3], v.size(-1))
+    _check(q, k, v)
     output = v.new_empty(*q.shape[:3], v.size(-1))
     for begin in range(0, q.size(2), tile):
         rows = at_least_float32(q[:, :, begin:begin + tile])[0] * q.size(-1) ** -0.5
         n_queries = rows.size(2)
         largest = rows.new_full((*rows.shape[:3], 1), -math.inf)
         total, weighted = torch.zeros_like(largest), torch.zeros_like(largest * v[:, :, :1])
-        for start in range(0, begin + n_queries if causal else k.size(2), tile):
+        for start in range(0, begin + n_queries, tile):
             keys, values = at_least_float32(*(x[:, :, start:start + tile] for x in (k, v)))
             scores = rows @ keys.transpose(-2, -1)                          # (B, n_heads, tile, tile)
-            if causal and start == begin:                                   # the only tile that holds later keys
+            if start == begin:                                              # the only tile that holds later keys
                 scores = scores.masked_fill(~causal_mask(n_queries, device=q.device), -math.inf)
             new = torch.maximum(largest, scores.amax(-1, keepdim=True))
             weights, shrink = (scores - new).exp(), (largest - new).exp()

@@ -10,9 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .arguments import at_least, check_ids
+from .arguments import Embedding, at_least, check_ids
 from .attention import MultiHeadAttention
-from .data.text import Embedding
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, FeedForward, Layer
 
@@ -27,7 +26,9 @@ class _Layer(Layer):
 
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        return self.attend_and_feed(x, lambda read: (self.attention(read, *memory), read))
+        read = self.before(self.norm_1, x)
+        x = self.add(self.norm_1, x, self.attention(read, *memory))
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), read
 
 
 class _LanguageModel(nn.Module):

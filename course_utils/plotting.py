@@ -69,19 +69,19 @@ def smooth(values: Sequence[float], window: int = 25) -> list[float]:
 
 
 class LiveCurve:
-    """A loss curve that redraws itself in place, at most every ``every`` seconds; silent outside a notebook.
+    """A loss curve that redraws itself in place, at most every three seconds; silent outside a notebook.
 
     The loss is in nats per ``unit``. The first picture cuts what is printed in two; ``before_first`` is called before.
     """
 
-    def __init__(self, label: str, steps: int, every: float = 3.0, unit: str = "token",
+    def __init__(self, label: str, steps: int, unit: str = "token",
                  before_first: Callable[[], None] = lambda: None):
-        self.label, self.steps, self.every, self.unit, self.before_first = label, steps, every, unit, before_first
+        self.label, self.steps, self.unit, self.before_first = label, steps, unit, before_first
         self.drawn, self.handle = time.monotonic(), None
 
     def update(self, loss: Sequence[float], final: bool = False) -> None:
         """Draw the losses so far if it is time to, or if these are the ``final`` ones."""
-        if not loss or not in_notebook() or not (final or time.monotonic() - self.drawn > self.every):
+        if not loss or not in_notebook() or not (final or time.monotonic() - self.drawn > 3):
             return
         figure, axes = plt.subplots(figsize=(7, 2.2))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
@@ -98,12 +98,12 @@ class LiveCurve:
         self.drawn = time.monotonic()
 
 
-def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str, title: str = "") -> Figure:
+def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str) -> Figure:
     """One line a model over groups such as sentence lengths, each named at its right end.
 
     Args:
         results: ``{model: {group: value}}``; all models over the same groups.
-        xlabel, ylabel, title: the words on the axes, with units.
+        xlabel, ylabel: the words on the axes, with units.
     """
     if len({tuple(values) for values in results.values()}) != 1:
         raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
@@ -112,7 +112,7 @@ def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel:
     for (name, values), colour, marker in zip(results.items(), LINES * 9, MARKERS * 9, strict=False):
         axes.plot(list(values), list(values.values()), marker=marker, color=colour)
         ends.append((list(values.values())[-1], 1, name, colour))
-    axes.set(xlabel=xlabel, ylabel=ylabel, title=title, ylim=(0, None))
+    axes.set(xlabel=xlabel, ylabel=ylabel, ylim=(0, None))
     _name_ends(axes, ends, 0.07, xycoords=("axes fraction", "data"), xytext=(8, 0))
     return figure
 

@@ -91,12 +91,12 @@ def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: 
     return batches
 
 
-def in_order(rows: Sequence, epochs: int, seed: int, size: int = 16) -> list[list]:
-    """Rows with a ``text`` in batches: roughly of similar length, in another random order in each epoch."""
+def in_order(rows: Sequence, epochs: int, seed: int) -> list[list]:
+    """Rows with a ``text`` in batches of 16: roughly of similar length, in another random order in each epoch."""
     rng, batches = random.Random(seed), []
     for _ in range(epochs):
         ordered = sorted(rows, key=lambda row: len(row.text) + rng.uniform(0, 30))
-        parts = [ordered[i:i + size] for i in range(0, len(ordered), size)]
+        parts = [ordered[i:i + 16] for i in range(0, len(ordered), 16)]
         batches += rng.sample(parts, len(parts))
     return batches
 
@@ -111,7 +111,7 @@ def mask_tokens(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
     return inputs, torch.where(asked, ids, -100)                # 10 % stay
 
 
-def masker(pieces: WordPiece, mask_tokens: Callable = mask_tokens) -> Callable:
+def masker(pieces: WordPiece) -> Callable:
     """``masked(ids, generator) -> inputs, targets``: `mask_tokens` for these pieces, the special ones left alone."""
     mask_id, *never = (pieces.ids[piece] for piece in ("[MASK]", "[PAD]", "[CLS]", "[SEP]"))
 

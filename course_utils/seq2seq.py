@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .arguments import as_many_rows, at_least, check_ids
+from .arguments import Embedding, as_many_rows, at_least, check_ids
 from .attention import SCORES, masked_softmax
-from .data.text import PAD, Embedding
+from .data.text import PAD
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 

@@ -7,17 +7,15 @@ cross-attention's unless ``need_weights=False``, and all of them by `Transformer
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from .arguments import as_many_rows, at_least, check_ids
+from .arguments import Embedding, as_many_rows, at_least, check_ids
 from .attention import MultiHeadAttention, sinusoidal
-from .data.text import PAD, Embedding
+from .data.text import PAD
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,11 @@ class FeedForward(nn.Sequential):
 
 
 class Layer(nn.Module):
-    """Where a layer's norms stand: before each sublayer, or after each sum; written once for all layers."""
+    """Where a layer's norms stand: before each sublayer, or after each sum. A subclass has the sublayers and norms."""
 
     def __init__(self, config: Config):
         super().__init__()
         self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
-
-    def attend_and_feed(self, x: Tensor, attend: Callable[[Tensor], tuple]) -> tuple:
-        """``x`` after an attention and a feed-forward network; and what else ``attend(read)`` returns."""
-        attended, *rest = attend(self.before(self.norm_1, x))
-        x = self.add(self.norm_1, x, attended)
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *rest
 
     def before(self, norm: nn.Module, x: Tensor) -> Tensor:
         """What a sublayer reads of ``x (B, T, d_model)``."""
@@ -97,7 +89,10 @@ class EncoderLayer(Layer):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        return self.attend_and_feed(x, partial(self.self_attention, mask=mask, need_weights=need_weights))
+        read = self.before(self.norm_1, x)
+        attended, weights = self.self_attention(read, mask=mask, need_weights=need_weights)
+        x = self.add(self.norm_1, x, attended)
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), weights
 
 
 class Cache(NamedTuple):

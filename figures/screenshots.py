@@ -17,13 +17,12 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from course_utils.course import course_root
-from course_utils.data import EXAMPLE
 from course_utils.doctor import find_browser
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.card import Card
 from course_utils.publish.notebooks import read
 from course_utils.publish.slides import deck
-from course_utils.widgets import AttentionView, Translator
+from course_utils.widgets import Translator
 
 HERE = Path(__file__).parent
 LESSON, SLIDE = "04_transformer", "The LSTM's chain grows with the sentence, the Transformer's does not"
@@ -34,10 +33,7 @@ WRONG = '''def masked_softmax(scores, mask):
 
 def attention_view() -> str:
     """The famous sentence, as the translator's Transformer sees it."""
-    translator = Translator()
-    layer, head = 0, 1
-    view = AttentionView(translator.weights, translator.words, [*EXAMPLE.source, "<eos>"], EXAMPLE.links, layer, head)
-    return view.to_html()
+    return Translator().to_html() + "<style>.translator .attention-view { border: 0; padding: 14px }</style>"
 
 
 def check() -> str:

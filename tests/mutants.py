@@ -96,7 +96,7 @@ MUTANTS = [
     # --- efficient attention ---
     ("the window is one too narrow", EFFICIENT, "(distance >= 0) & (distance <= window)",
      "(distance >= 0) & (distance < window)", "efficient"),
-    ("tiles see later keys", EFFICIENT, "if causal and start == begin:", "if causal and start > begin:", "efficient"),
+    ("tiles see later keys", EFFICIENT, "if start == begin:", "if start > begin:", "efficient"),
     # --- training ---
     ("padding counted in the loss", TRAINING, "ignore_index=PAD,", "ignore_index=-100,", "training"),
     ("padding counted as words", TRAINING, "n_words = int((words != PAD).sum())", "n_words = words.numel()",

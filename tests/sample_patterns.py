@@ -54,7 +54,7 @@ PATTERNS = {
     "sdpa": Pattern(lambda w, s, c: sdpa, lambda q, k, w, s, c: k <= q),
     "sliding window": Pattern(lambda w, s, c: partial(sliding_window, window=w),
                               lambda q, k, w, s, c: (k <= q) & (q - k <= w)),
-    "window on both sides": Pattern(lambda w, s, c: partial(sliding_window, window=w, causal=False),
+    "window on both sides": Pattern(lambda w, s, c: partial(longformer, window=w, n_global=0),
                                     lambda q, k, w, s, c: abs(q - k) <= w, causal=False),
     "longformer": Pattern(lambda w, s, c: partial(longformer, window=w, n_global=s),
                           lambda q, k, w, s, c: (abs(q - k) <= w) | (q < s) | (k < s), causal=False),
@@ -71,8 +71,6 @@ PATTERNS = {
     "fixed": Pattern(lambda w, s, c: partial(fixed, stride=s, c=c),
                      lambda q, k, w, s, c: heads((k <= q) & (q // s == k // s), (k <= q) & (k % s >= s - c))),
     "tiled": Pattern(lambda w, s, c: partial(tiled, tile=s), lambda q, k, w, s, c: k <= q),
-    "tiled, not causal": Pattern(lambda w, s, c: partial(tiled, tile=s, causal=False),
-                                 lambda q, k, w, s, c: q + k >= 0, causal=False),
     "linear": Pattern(lambda w, s, c: partial(linear, chunk=s), lambda q, k, w, s, c: k <= q,
                       reference=linear_reference),
 }

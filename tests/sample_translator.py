@@ -50,7 +50,7 @@ def sentences(n):
 
 
 def translations(given, translator=None):
-    """``[(ids of the source, ids of the translation, logits (T_q, vocab)), …]`` as PyTorch computes them.
+    """What PyTorch computes of each: ids of the source and of the translation, logits ``(T_q, vocab)``, weights.
 
     ``translator`` is a model and its vocabularies; default: the Transformer.
     """
@@ -63,8 +63,8 @@ def translations(given, translator=None):
                               strict=True):
                 ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
                 one = torch.tensor([[*source.encode(given[i]), EOS]])
-                logits, _ = writer(one, torch.tensor([[BOS, *ids[:-1]]]), need_weights=False)
-                found[i] = one[0, :-1].tolist(), ids, logits[0]
+                logits, weights = writer(one, torch.tensor([[BOS, *ids[:-1]]]))
+                found[i] = one[0, :-1].tolist(), ids, logits[0], None if weights is None else weights[0]
     return [found[i] for i in range(len(given))]
 
 
@@ -81,8 +81,8 @@ def same_as_pytorch(page, in_the_page, found):
     """The model that is ``in_the_page`` writes the words of `translations`; one sentence has the same logits."""
     theirs = page.evaluate(f"(all) => all.map((ids) => {in_the_page}.translate(ids, 120).ids)",
                            [ids for ids, *_ in found])
-    assert theirs == [ids for _, ids, _ in found]
-    source, _, logits = found[6]
+    assert theirs == [ids for _, ids, *_ in found]
+    source, _, logits, _ = found[6]
     ours = page.evaluate(f"(ids) => {in_the_page}.translate(ids, 120).logits.map((row) => [...row])", source)
     assert abs(logits.numpy() - ours).max() < 1e-3
 

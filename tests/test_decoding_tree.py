@@ -64,17 +64,6 @@ def test_a_front_end_may_change_both_at_once():
     assert (view.step, view.node) == (4, 12)
 
 
-def test_another_tree_in_place(monkeypatch):
-    view, sent = DecodingTree(tree(), node=13), []
-    monkeypatch.setattr(view, "send_state", lambda key=None: sent.append(set(key)))
-    view.tree = {"nodes": tree()["nodes"][:3], "best": 2}
-    assert (view.step, view.node, view.path) == (1, 2, ("b",))
-    assert sent == [{"_content", "step", "node"}]
-    with pytest.raises(ValueError, match="best is 9, but there are 3 nodes"):
-        view.tree = {"nodes": tree()["nodes"][:3], "best": 9}
-    assert len(view.tree["nodes"]) == 3
-
-
 def test_the_caller_keeps_the_tree():
     mine = tree()
     view = DecodingTree(mine)

@@ -318,7 +318,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
     page.locator(".ia-looks").press("[")
     best = int(SELF[0, 2, 7].argmax())
     assert page.evaluate("told") == [{"cell": [7, 39]}, {"layer": 0, "head": 2, "cell": [7, best]}]
-    twin.weights = SELF[::-1]
+    twin = pixels(weights=SELF[::-1])
     page.locator(".ia-looks").focus()
     page.evaluate("content => shown.update({...shown.state, _content: content})", twin._export_state()["_content"])
     assert page.evaluate("document.activeElement.classList.contains('ia-looks')")

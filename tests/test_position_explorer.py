@@ -117,33 +117,6 @@ def test_kind_and_cell_are_two_way():
     assert sorted(seen[2:]) == [("cell", (1, 2)), ("kind", "rotary")]
 
 
-def test_sizes_are_replaced_in_place_and_the_selection_stays(monkeypatch):
-    view, sent = explorer(), []
-    monkeypatch.setattr(view, "send_state", lambda key=None: sent.append({key} if isinstance(key, str) else set(key)))
-    view.learned = np.ones((12, 4))
-    assert (view.length, view.d_model, view.cell) == (12, 4, (2, 7))
-    np.testing.assert_array_equal(view.learned, np.ones((12, 4), "f4"))
-    view.learned = None
-    assert (view.length, view.d_model, view.learned) == (12, 4, None)
-    view.length = 5
-    assert (view.products.shape, view.cell) == ((5, 5), (2, 4))  # key 7 is gone
-    view.d_model = 32
-    assert (view.encoding.shape, view.cell) == ((5, 32), (2, 4))
-    assert sent == [{"_sizes", "_learned"}, {"_learned"}, {"_sizes", "cell"}, {"_sizes"}]
-
-
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("length", 1, "length is 1; expected 2 to 512"), ("d_model", 7, "d_model is 7; expected an even number"),
-    ("length", 9, r"length is 9, but learned has shape \(10, 6\); make length 10, or give another learned"),
-    ("learned", LEARNED[0], "learned has 1 axes"), ("learned", None, "but kind is 'learned'; choose another kind")])
-def test_bad_sizes_change_nothing(name, value, message):
-    view = explorer("learned") if "learned" in message else PositionExplorer()
-    before = view.length, view.d_model, view.cell
-    with pytest.raises(ValueError, match=message):
-        setattr(view, name, value)
-    assert (view.length, view.d_model, view.cell) == before
-
-
 def test_the_caller_keeps_the_matrix():
     mine = LEARNED.copy()
     view = explorer("learned", learned=mine)

@@ -44,20 +44,6 @@ def test_question_is_two_way_and_observed():
     assert seen == [1, 0]
 
 
-def test_questions_are_replaced_in_place(monkeypatch):
-    quiz, sent = Quiz([SUM, MASK], question=1), []
-    monkeypatch.setattr(quiz, "send_state", lambda key=None: sent.append({key} if isinstance(key, str) else set(key)))
-    quiz.questions = [MASK, SUM, MASK]
-    assert ([q.asks for q in quiz.questions], quiz.question) == ([MASK.asks, SUM.asks, MASK.asks], 1)
-    quiz.question = 2
-    quiz.questions = (SUM, MASK)
-    assert (len(quiz.questions), quiz.question) == (2, 0)  # the third is gone
-    assert sent == [{"_questions"}, {"question"}, {"_questions", "question"}]
-    with pytest.raises(ValueError, match="question 1 is 'What'"):
-        quiz.questions = [SUM, "What"]
-    assert (len(quiz.questions), quiz.question) == (2, 0)
-
-
 def changed(asks=SUM.asks, choices=SUM.choices):
     return Question(asks, choices)
 

@@ -154,16 +154,6 @@ def test_text_and_step_come_together_from_the_page(names, step):
     assert view.step == 4
 
 
-def test_other_merges_in_place():
-    view = TokenizerView("lower", MERGES, step=1)
-    view.merges = [["e", "r</w>"]]
-    assert (view.merges, view.step) == ((("e", "r</w>"),), 1)
-    assert view.pieces == ("l", "o", "w", "er</w>")
-    with pytest.raises(ValueError, match="merge 0 is"):
-        view.merges = ["er"]
-    assert view.merges == (("e", "r</w>"),)
-
-
 def test_arguments_stand_in_the_order_of_the_family():
     view = TokenizerView("lower", MERGES, 1, "Pieces")
     assert (view.step, view.title) == (1, "Pieces")
@@ -198,16 +188,13 @@ def test_pieces_are_taken_one_by_one():
         TokenizerView.wordpiece("abc", SMALL, step=3)
 
 
-def test_another_vocabulary_in_place():
+def test_merges_or_a_vocabulary():
     view = TokenizerView.wordpiece("abc", SMALL)
     assert (view.vocabulary, view.merges) == (SMALL, ())
-    view.vocabulary = WordPiece([*SPECIALS, "abc"])
-    assert (view.step, view.pieces) == (1, ("abc",))
-    view.merges = [("a", "b")]
-    assert (view.vocabulary, view.step, view.pieces) == (None, 1, ("ab", "c</w>"))
+    view = TokenizerView("abc", [("a", "b")])
+    assert (view.vocabulary, view.merges) == (None, (("a", "b"),))
     with pytest.raises(ValueError, match="vocabulary is of the type list; expected a WordPiece, as"):
-        view.vocabulary = ["a"]
-    assert view.merges == (("a", "b"),)
+        TokenizerView.wordpiece("abc", ["a"])
 
 
 @pytest.mark.parametrize("vocab", [

@@ -286,8 +286,7 @@ def test_on_a_phone_nothing_is_lost(show, open_page, text):
 
 def test_without_scripts(show, open_page):
     page = show(Translator(SHORT), page=open_page(java_script_enabled=False))
-    assert page.locator("img").bounding_box()["width"] > 100
-    assert "homme → man" in page.locator("img").get_attribute("alt")
+    assert f"translates English to French where scripts run. Sentence: {SHORT}" in page.locator("body").inner_text()
 
 
 def test_in_a_deck_it_fits_and_only_the_remote_control_turns(browser_page, tmp_path):
@@ -354,7 +353,7 @@ def test_update_draws_in_place_and_tells_nothing(show):
 
 LIVE_CELLS = [
     "from course_utils.widgets import Translator\nview = Translator()\nview",
-    "print(view.text, *view.words, view.step)",
+    "print(view.text, view.step)",
     "view.text, view.step = 'the queen slept .', 2",
 ]
 
@@ -368,7 +367,7 @@ def test_live(jupyter, browser_page):
     typed(page, SHORT)
     page.locator(".tr-stepping input").press("ArrowLeft")
     assert words(page) == ["l'", "homme", "a", "dormi", "."]
-    assert_prints(page, 1, f"{SHORT} l' homme a dormi . <eos> 5")
+    assert_prints(page, 1, f"{SHORT} 5")
     run(page, 2)
     page.locator(".tr-word.is-written", has_text="reine").wait_for()
     assert words(page) == ["la", "reine"]

@@ -150,9 +150,9 @@ PRINTED = {
     "Quiz": (["legend", ".qz-text"], [], None),
     "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
     "Translator": ([".tr-text", ".tr-words", ".tr-chose", ".tr-bar i", ".tr-share", ".tr-truth", ".av-cells"],
-                   list(make("Translator").words), "#4b5563"),
+                   "l' l' l' l' l' l' l' étudiant . <eos>".split(), "#4b5563"),
     "TwoTranslators": ([".tr-text", ".tr-words", ".tt-count", ".tt-length", ".tr-truth", ".av-cells"],
-                       list(make("TwoTranslators").words["with"][:-1]), None),
+                       "les lois ne signent pas les lois .".split(), None),
 }
 
 

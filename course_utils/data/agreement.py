@@ -34,11 +34,11 @@ def sentences(world: str, n: int, seed: int, every_verb: bool = False) -> list[s
             and (every_verb or not OTHER.keys().isdisjoint(s))]
 
 
-def texts(seed: int, worlds: tuple[str, ...] = ("politics", "school"), n: int = 20_000,
-          n_train: int = 1900) -> tuple[list[str], list[str]]:
-    """Of each world the first `n_train` different sentences, to read, and the others, in random order."""
+def texts(seed: int, worlds: tuple[str, ...] = ("politics", "school"),
+          n: int = 20_000) -> tuple[list[str], list[str]]:
+    """Of each world the first 1,900 different sentences, to read, and the others, in random order; `n` are drawn."""
     drawn = [sentences(world, n, 3 * seed + [*WORLDS].index(world)) for world in worlds]
-    read, unseen = ([s for part in drawn for s in part[cut]] for cut in (slice(n_train), slice(n_train, None)))
+    read, unseen = ([s for part in drawn for s in part[cut]] for cut in (slice(1900), slice(1900, None)))
     random.Random(seed).shuffle(unseen)
     return read, unseen
 

@@ -564,13 +564,12 @@ def clauses_for(grammar: Grammar, high: int, lengths: str) -> int:
     return grammar.choose("clauses", (max(1, high // 12), max(1, high // 9)))
 
 
-def train_test(n_train: int, n_test: int, seed: int = 0, lexicon: str = "mini", min_len: int = 4,
-               max_len: int = 40) -> tuple[list[Pair], list[Pair]]:
+def train_test(n_train: int, n_test: int, seed: int = 0) -> tuple[list[Pair], list[Pair]]:
     """Training pairs of natural lengths, and test pairs spread evenly over the length buckets.
 
     No test sentence is a training sentence. If ``n_test`` is no multiple of the number of buckets, the first buckets
-    hold one pair more. Arguments and errors as in :func:`corpus`.
+    hold one pair more. Errors as in :func:`corpus`.
     """
     seeded(n_train, seed)
-    test = corpus(n_test, 2 * seed + 1, lexicon, min_len, max_len, "uniform")
-    return corpus(n_train, 2 * seed, lexicon, min_len, max_len, exclude=test), test
+    test = corpus(n_test, 2 * seed + 1, lengths="uniform")
+    return corpus(n_train, 2 * seed, exclude=test), test

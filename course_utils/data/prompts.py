@@ -30,7 +30,7 @@ IN_WORDS = {"opposites": "opposite of", "capitals": "capital of", "plurals": "pl
 """What one asks for in words: the … a word."""
 
 
-def drawn(task: str, draw: int, seed: int = 0, n: int = 8) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """A task's pairs in random order: ``n`` as examples, and the others to be asked."""
+def drawn(task: str, draw: int, seed: int = 0) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """A task's pairs in random order: eight as examples, and the others to be asked."""
     pairs = random.Random(f"{task} {seed} {draw}").sample(TASKS[task], len(TASKS[task]))
-    return pairs[:n], pairs[n:]
+    return pairs[:8], pairs[8:]

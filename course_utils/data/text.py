@@ -1,4 +1,4 @@
-"""From words to batches: a vocabulary, vectors for its ids, and batches that hold a fixed number of tokens."""
+"""From words to batches: a vocabulary, and batches that hold a fixed number of tokens."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from operator import index
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
@@ -67,20 +67,6 @@ class Vocab:
             if i not in (PAD, BOS):
                 words.append(word)
         return words
-
-
-class Embedding(nn.Embedding):
-    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
-        try:
-            return super().forward(ids)
-        except IndexError:
-            last = self.num_embeddings - 1
-            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
-                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
-                             "model with the vocabulary's size.") from None
 
 
 class Batch(NamedTuple):

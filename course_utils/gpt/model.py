@@ -12,11 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..arguments import at_least, check_ids, no_nan
+from ..arguments import Embedding, at_least, check_ids, no_nan
 from ..attention import MultiHeadAttention
-from ..data.text import Embedding
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, FeedForward, Layer, look_back, small_start
+from ..transformer import Cache, FeedForward, look_back, small_start
 from ..transformer import Config as TransformerConfig
 
 
@@ -65,11 +64,12 @@ def llama_config(**sizes) -> Config:
     return Config(**{"norm": nn.RMSNorm, "feed_forward": SwiGLU, "rotary": True, "bias": False} | sizes)
 
 
-class GPTLayer(Layer):
+class GPTLayer(nn.Module):
     """Causal self-attention, then a feed-forward network; the norm before each, a residual around each."""
 
     def __init__(self, config: Config):
-        super().__init__(config)
+        super().__init__()
+        self.dropout = nn.Dropout(config.dropout)
         self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
         self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
                                                rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
@@ -78,10 +78,12 @@ class GPTLayer(Layer):
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        return self.attend_and_feed(x, lambda read: look_back(self.self_attention, read, past, need_weights))
+        attended, weights, cache = look_back(self.self_attention, self.norm_1(x), past, need_weights)
+        x = x + self.dropout(attended)
+        return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, cache
 
 
-class Reading(NamedTuple):
+class GPTOutput(NamedTuple):
     """What a `GPT` returns."""
 
     logits: Tensor
@@ -117,7 +119,7 @@ class GPT(nn.Module):
         small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
-                at: Tensor | None = None) -> Reading:
+                at: Tensor | None = None) -> GPTOutput:
         """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
 
         ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
@@ -140,7 +142,7 @@ class GPT(nn.Module):
         if at is not None:
             x = x[torch.arange(len(x)), at].unsqueeze(1)                           # (B, 1, d_model)
         logits = self.norm(x) @ self.embed.weight.T
-        return Reading(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
+        return GPTOutput(logits, torch.stack(weights, dim=1) if need_weights else None, tuple(caches))
 
 
 def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,

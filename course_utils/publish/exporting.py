@@ -87,7 +87,7 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
         template: a folder in templates/.
         notebook: as `prepared` gives it.
         folder: the notebook's folder.
-        title: of the browser's tab; ``""`` is the notebook's first heading.
+        title: of the browser's tab.
         parts: what the template inserts, as ``resources.course``.
         mathjax: its address; default: it stands in the file.
     """
@@ -103,7 +103,7 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
     )
     inside = f"<script>{script('sphinx-mathjax-offline', 'mathjax/tex-svg-full.js')}</script>" if not mathjax else ""
     resources = {
-        "metadata": {"name": title or heading(notebook), "path": str(folder)},
+        "metadata": {"name": title, "path": str(folder)},
         "course": {"mathjax": inside or f'<script src="{mathjax}"></script>', **parts},
     }
     html, _ = exporter.from_notebook_node(notebook, resources)

@@ -10,7 +10,7 @@ from pathlib import Path
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from .exporting import export, headings, prepared
+from .exporting import export, heading, headings, prepared
 from .notebooks import slide_type
 
 BAR = re.compile(r"^.*100%\|█+\|.*\n?", re.MULTILINE)      # of a training that came to its end
@@ -20,14 +20,13 @@ UNWRITTEN = "… "                                # begins the card of an exerci
 UNPREDICTED = "You predicted nothing. "         # what is said after it, what was measured, is shown
 
 
-def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[str, str] | None = None,
+def page(notebook: NotebookNode, folder: Path, before: tuple[str, str] | None = None,
          after: tuple[str, str] | None = None, site: dict | None = None) -> str:
     """A notebook as a page with a table of contents.
 
     Args:
         notebook: an executed notebook; nothing is executed and it is not changed.
         folder: the notebook's folder, from which its pictures are read.
-        title: of the browser's tab; default: the notebook's first heading.
         before: address and title of the page of the lesson before, to which this one links.
         after: the same of the lesson after it.
         site: if the page is part of one, the addresses in it: ``mathjax``, ``slides`` of the notebook or ``None``, and
@@ -54,7 +53,7 @@ def page(notebook: NotebookNode, folder: Path, title: str = "", before: tuple[st
     first = next((cell for cell in shown.cells if cell.cell_type == "code"), None)
     if first and IMPORTS.match(first.source):
         first.metadata["setup"] = True
-    return export(HTMLExporter, "page", shown, folder, title, parts, mathjax)
+    return export(HTMLExporter, "page", shown, folder, heading(notebook), parts, mathjax)
 
 
 def _told(output: NotebookNode) -> NotebookNode | None:

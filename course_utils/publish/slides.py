@@ -11,18 +11,17 @@ from nbconvert import SlidesExporter
 from nbformat import NotebookNode
 
 from ..course import CourseError
-from .exporting import export, packaged, prepared, script
+from .exporting import export, heading, packaged, prepared, script
 from .handouts import without_asserts
 from .notebooks import compares, show_clock, slide_type, tags
 
 
-def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | None = None) -> str:
+def deck(notebook: NotebookNode, folder: Path, mathjax: str | None = None) -> str:
     """A reveal.js deck of 1280 x 720 with speaker view (key S).
 
     Args:
         notebook: an executed notebook; nothing is executed and it is not changed.
         folder: the notebook's folder, from which its pictures are read.
-        title: of the browser's tab; default: the notebook's first heading.
         mathjax: its address, in a site; default: it stands in the file.
 
     Returns:
@@ -48,4 +47,4 @@ def deck(notebook: NotebookNode, folder: Path, title: str = "", mathjax: str | N
         "reveal_js": script("sphinx-revealjs", "revealjs/dist/reveal.js"),
         "notes_js": script("sphinx-revealjs", "revealjs/plugin/notes/notes.js"),
     }
-    return export(SlidesExporter, "deck", shown, folder, title, parts, mathjax)
+    return export(SlidesExporter, "deck", shown, folder, heading(notebook), parts, mathjax)

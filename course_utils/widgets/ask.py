@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget
 from .colours import INK, TEAL
-from .still import figure_picture, paper
+from .still import paper
 
 MOST = 12  # bars that fit a slide
 LEAST = 0.0005  # what is left over and smaller would be read as zero
@@ -60,8 +60,6 @@ class Ask(CourseWidget):
     _widget = "Ask"
     _files = "ask"
     _names = ("_prepared", "_reply", "text", "label", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     # a reply: {text, answers: [[label, probability], …], others: probability, error: a message, or empty}
     _prepared = traitlets.List().tag(sync=True)  # replies to the texts of a list
@@ -143,13 +141,10 @@ class Ask(CourseWidget):
         return figure
 
     def _export_state(self) -> dict:
-        state = {name: getattr(self, name) for name in self._names}
+        state = super()._export_state()
         if self._prepared and all(reply["text"] != self.text for reply in self._prepared):
             state["_prepared"] = [*self._prepared, self._reply]  # so that the last text can be chosen again
         return state
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         others = [reply for reply in self._prepared if reply["text"] != self.text]

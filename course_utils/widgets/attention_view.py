@@ -8,7 +8,7 @@ import traitlets
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_index, float32, quantised
 from .colours import MUTED, PAPER
 from .still import GREY, LIGHT, attention_heatmap, grid_picture, matrix_picture, paper
 from .tensors import (
@@ -108,9 +108,8 @@ class AttentionView(CourseWidget):
             without queries and keys leaves the neuron view for the matrix.
         between: which sentences are shown, two-way: ``"all"``, ``"AA"``, ``"AB"`` (queries of A, keys of B),
             ``"BA"`` or ``"BB"``.
-        weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown; assign other weights with the same
-            tokens to draw them in place, or call ``set_weights`` to change the tokens too.
-        rows, columns, alignment: of the part shown (tuples); change them with ``set_weights``.
+        weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown (read only).
+        rows, columns, alignment: of the part shown (tuples).
 
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
@@ -126,8 +125,6 @@ class AttentionView(CourseWidget):
     _widget = "AttentionView"
     _files = "attention_view"
     _names = ("_content", "part", "cell", "layer", "head", "heads", "view", "between", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     # for each part (of one attention, the part "") everything that describes its tensor, and what is already known of
     # its heads: one trait, so that they change together
@@ -178,66 +175,12 @@ class AttentionView(CourseWidget):
         check_index("layer", layer, shape[0])
         head = head if not heads or head in heads else min(heads)
         check_index("head", head, shape[1])
-        _first_heads(arrays, content, layer, head, edition=0)
+        _first_heads(arrays, content, layer, head)
         cell = content[part]["cell"] if cell is None else cell
         self._arrays = arrays
         super().__init__(_content=content, part=part, layer=layer, head=head, cell=cell, heads=heads, view=view,
                          between=between, title=title)
         self.on_msg(self._answer)
-
-    def set_weights(
-        self, weights, rows=None, columns=None, alignment=None, batch=None, segments=None, padding=None, queries=None,
-        keys=None, inputs=None, causal=None,
-    ) -> None:
-        """Show other weights in the same place.
-
-        Args:
-            weights: as for the constructor.
-            rows: default: the present ones.
-            columns: default: the present ones if ``rows`` is not given either, otherwise the rows.
-            alignment: default: the present one if the tokens stay, otherwise none.
-            batch: as for the constructor.
-            segments, padding, inputs, causal: default: the present ones if the tokens stay.
-            queries, keys: as for the constructor; without them the neuron view is left.
-
-        The selection stays where it is if that place still exists; otherwise the layer or head goes back to 0,
-        and the cell to the one that a new view would choose.
-        """
-        before = next(reversed(self._content.values()))  # of three, the cross-attention
-        steps = before.get("steps")
-        if hasattr(weights, "rows"):
-            weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
-        if rows is None:
-            rows = before["rows"]
-            columns = before["columns"] if columns is None else columns
-            if list(columns) == before["columns"]:
-                alignment = before["alignment"] if alignment is None else alignment
-                segments = before["segments"] or None if segments is None else segments
-                if padding is None:
-                    padding = [column in before["padding"][1] for column in range(len(columns))]
-                of_self = self._content.get("decoder" if read_parts(weights) else "")
-                if of_self and causal is None:
-                    causal = of_self["causal"]
-                if inputs is None and of_self and "decoder" in self._content:
-                    inputs = of_self["columns"]
-        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-                                    bool(causal))
-        part = self.part if self.part in content else next(reversed(content))
-        shown = content[part]
-        n_heads = shown["shape"][1]
-        if steps and n_heads == len(steps):
-            shown["steps"] = steps
-        layer, head = _there(shown, self.layer, self.head)
-        _first_heads(arrays, content, layer, head, edition=before["edition"] + 1)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._arrays, self._content, self.part = arrays, content, part
-            self.layer, self.head = layer, head
-            self.cell = self.cell if _is_in(self.cell, shown) else shown["cell"]
-            self.heads = self.heads if all(k < n_heads for k in self.heads) else []
-            if not shown["width"] and self.view == "neuron":
-                self.view = "matrix"
-            if not shown["segments"]:
-                self.between = "all"
 
     @property
     def _shown(self) -> dict:
@@ -246,12 +189,8 @@ class AttentionView(CourseWidget):
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only; assign to replace them."""
+        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only."""
         return self._arrays[self.part]["weights"]
-
-    @weights.setter
-    def weights(self, weights) -> None:
-        self.set_weights(weights)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -331,9 +270,7 @@ class AttentionView(CourseWidget):
 
     def _answer(self, _, asked: dict, buffers) -> None:
         """Send what the front end asks for: ``{"head": number}`` or ``{"thumbnails": true}``, of a part."""
-        content, arrays = self._content.get(asked["part"]), self._arrays.get(asked["part"])
-        if content is None or asked.get("edition") != content["edition"]:
-            return  # asked about weights that are gone
+        content, arrays = self._content[asked["part"]], self._arrays[asked["part"]]
         if "head" in asked:
             sent = _bytes(arrays, *divmod(asked["head"], content["shape"][1]))
         else:
@@ -386,7 +323,7 @@ class AttentionView(CourseWidget):
         return f"AttentionView({', '.join(part + [f'{name}={size}' for name, size in sizes])})"
 
     def _export_state(self) -> dict:
-        state = {name: getattr(self, name) for name in self._names}
+        state = super()._export_state()
         room = EXPORTED_AT_MOST // len(self._content)
         state["_content"] = {part: self._exported(part, room) for part in self._content}
         shown = state["_content"][self.part]
@@ -426,7 +363,6 @@ class AttentionView(CourseWidget):
                 f"{room:,} that it has room for. Run the notebook to see all."
             )
         content["heads"] = {str(k): _as_text(arrays, *divmod(k, n_heads)) for k in kept}
-        del content["edition"]
         return content
 
     def _still(self) -> bytes:
@@ -447,9 +383,8 @@ class AttentionView(CourseWidget):
     def _in_words(self) -> str:
         layers, heads, n_rows, n_columns = self._shown["shape"]
         where = f"{self._where}, " if layers * heads > 1 else ""
-        title = f"{self.title}: " if self.title else ""
         sizes = f"{where}{n_rows} queries by {n_columns} keys"
-        lines = [f"{title}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
+        lines = [f"{self._lead}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
         for token, row in list(zip(self.rows, self.weights[self.layer, self.head], strict=True))[:40]:
             lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.4f}")
         return "\n".join(lines + ["…"] * (n_rows > 40))
@@ -538,12 +473,12 @@ def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float, steps: Se
     return figure
 
 
-def _first_heads(arrays: dict, contents: dict, layer: int, head: int, edition: int) -> None:
+def _first_heads(arrays: dict, contents: dict, layer: int, head: int) -> None:
     """Add to every part what is sent before it is asked for: this head, or the first, and the cell to begin with."""
     for part, content in contents.items():
         i, j = _there(content, layer, head)
         content["cell"] = _telling_cell(arrays[part]["weights"][i, j], content["padding"])
-        content |= {"edition": edition, "heads": {str(i * content["shape"][1] + j): _bytes(arrays[part], i, j)}}
+        content["heads"] = {str(i * content["shape"][1] + j): _bytes(arrays[part], i, j)}
 
 
 def _check_part(part: str, contents: dict) -> str:

@@ -15,20 +15,17 @@ from numbers import Integral
 from pathlib import Path
 
 import anywidget
-import matplotlib
 import numpy as np
 import traitlets
+
+from .colours import cividis
+from .still import figure_picture
 
 STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # what a widget builds on beside the foundation: a widget that is shown inside it, or what several share
 INSIDE = dict.fromkeys(("translator", "two_translators"), ("attention_view", "sentence"))
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
-
-
-def cividis() -> np.ndarray:
-    """The 256 colours of the scale, uint8 ``(256, 3)``: red, green, blue."""
-    return (np.array(matplotlib.colormaps["cividis"].colors) * 255).round().astype(np.uint8)
 
 
 def javascript(name: str) -> str:
@@ -84,6 +81,13 @@ def check_index(name: str, index: int, size: int) -> int:
     return int(index)
 
 
+def check_cell(cell: tuple[int, int], sizes: tuple[int, int]) -> tuple[int, int]:
+    """The query and the key, if there are such; otherwise a ``TraitError`` as of `check_index`."""
+    for name, index, size in zip(("cell[0] (query)", "cell[1] (key)"), cell, sizes, strict=True):
+        check_index(name, index, size)
+    return cell
+
+
 def well_formed(value):
     """The value, with lone surrogates in its texts replaced by U+FFFD: UTF-8 has none, so nothing could be sent."""
     if isinstance(value, str):
@@ -98,12 +102,20 @@ def well_formed(value):
 class CourseWidget(anywidget.AnyWidget):
     """An anywidget that also leaves a copy which works without a kernel.
 
-    A subclass names its JavaScript class and files in ``_widget`` and ``_files``, and provides ``_export_state``
-    (what the JavaScript draws, as JSON), ``_still`` (a PNG) and ``_in_words`` (a text).
+    A subclass that is shown names its JavaScript class and files in ``_widget`` and ``_files``, and in ``_names`` the
+    traits that the JavaScript draws. It provides ``_in_words`` (a text), and ``figure`` (a matplotlib figure for print)
+    or another ``_still`` (a PNG).
     """
 
     _widget: str
     _files: str
+    _names: tuple[str, ...]
+
+    def __init_subclass__(cls, **kwargs):
+        if "_files" in vars(cls):  # not in the class that a widget makes of its own for its traits
+            cls._esm = f"{javascript(cls._files)}\nexport default liveHost({cls._widget}, {list(cls._names)!r});\n"
+            cls._css = stylesheet(cls._files)
+        super().__init_subclass__(**kwargs)
 
     def __setattr__(self, name, value):
         super().__setattr__(name, well_formed(value) if self.has_trait(name) else value)
@@ -128,6 +140,18 @@ class CourseWidget(anywidget.AnyWidget):
             f'document.head.append(Object.assign(document.createElement("style"), {{textContent: {css}}}));\n'
             f'exportHost({self._widget}, "{key}", {state});\n}})();</script>'
         )
+
+    def _export_state(self) -> dict:
+        """What the JavaScript draws, as JSON."""
+        return {name: getattr(self, name) for name in self._names}
+
+    def _still(self) -> bytes:
+        return figure_picture(self.figure)
+
+    @property
+    def _lead(self) -> str:
+        """What a text begins with: the title, if there is one."""
+        return f"{self.title}: " if self.title else ""
 
     def _still_html(self) -> str:
         """What stands there where scripts do not run: the still picture, described in words."""

@@ -8,9 +8,9 @@ import traitlets
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from .base import CourseWidget, check_index, javascript, stylesheet
+from .base import CourseWidget, check_index
 from .colours import BAD, GOOD, INK, MUTED, PAPER
-from .still import figure_picture, paper
+from .still import paper
 
 NEEDED = ("id", "parent", "word", "log_prob", "score", "step", "kept", "finished", "greedy")
 SAMPLING = {"temperature": "temperature", "top_k": "top-k", "top_p": "top-p"}
@@ -40,7 +40,7 @@ class DecodingTree(CourseWidget):
     Attributes:
         step, node, title: two-way; set them from Python, or observe them. The selected node is always one that is
             shown: a node further on takes the step along, and a smaller step moves the selection.
-        tree: as given; assign another to draw it in place, at its last step.
+        tree: as given (read only).
 
     Raises:
         ValueError: for a tree that is not one (says which node and why), or other names in ``"sampling"``.
@@ -50,8 +50,6 @@ class DecodingTree(CourseWidget):
     _widget = "DecodingTree"
     _files = "decoding_tree"
     _names = ("_content", "step", "node", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)  # the tree, each node with its `row` in the column of its step
     step = traitlets.Int().tag(sync=True)
@@ -67,16 +65,9 @@ class DecodingTree(CourseWidget):
 
     @property
     def tree(self) -> dict:
-        """The tree; assign to replace it."""
+        """The tree."""
         nodes = [{name: value for name, value in node.items() if name != "row"} for node in self._content["nodes"]]
         return self._content | {"nodes": nodes}
-
-    @tree.setter
-    def tree(self, tree: Mapping) -> None:
-        content = _content(tree)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._content = content
-            self.step, self.node = _last(content), content["best"]
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -110,17 +101,13 @@ class DecodingTree(CourseWidget):
     def _export_state(self) -> dict:
         rounded = [node | {name: round(node[name], 9) for name in ("log_prob", "score")}
                    for node in self._content["nodes"]]
-        return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"nodes": rounded}}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
+        return super()._export_state() | {"_content": self._content | {"nodes": rounded}}
 
     def _in_words(self) -> str:
         nodes, best = self._content["nodes"], self._content["best"]
-        title = f"{self.title}: " if self.title else ""
         steps = f"{self.step} of {_last(self._content)} steps"
         drawn = f" Samples: {_drawn(self._content)}." if _drawn(self._content) else ""
-        lines = [f"{title}beam search, {steps}, {len(nodes)} nodes.{drawn} Outputs by score:"]
+        lines = [f"{self._lead}beam search, {steps}, {len(nodes)} nodes.{drawn} Outputs by score:"]
         for end in _ends(self._content, self.step):
             node = nodes[end]
             marks = [name for name, there in (("best", end == best), ("greedy", node["greedy"]),

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_cell, check_index, float32, quantised
 from .colours import GOOD, INK, KEY, MUTED, QUERY
-from .still import figure_picture, paper
+from .still import paper
 from .tensors import read_tokens, read_weights
 
 MOST_PIXELS = 1024  # of a side
@@ -61,7 +61,7 @@ class ImageAttention(CourseWidget):
     Attributes:
         layer, head, cell, title: two-way; set them from Python, or observe them. A reader who chooses another query
             selects the key to which it gives most.
-        weights: float32 array ``[layers, heads, T_q, T_k]``; assign others of the same shape to draw them in place.
+        weights: float32 array ``[layers, heads, T_q, T_k]`` (read only).
         rows: the words, a tuple; empty if the patches ask (read only).
         grid: rows and columns of patches (read only).
 
@@ -76,8 +76,6 @@ class ImageAttention(CourseWidget):
     _widget = "ImageAttention"
     _files = "image_attention"
     _names = ("_content", "layer", "head", "cell", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)
     layer = traitlets.Int(0).tag(sync=True)
@@ -110,18 +108,8 @@ class ImageAttention(CourseWidget):
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only; assign to replace them."""
+        """The weights, float32 ``[layers, heads, T_q, T_k]``, read-only."""
         return self._weights
-
-    @weights.setter
-    def weights(self, weights) -> None:
-        new = _read_few(weights, None)
-        if new.shape != self._weights.shape:
-            raise ValueError(f"weights have shape {new.shape}, those shown have {self._weights.shape}; for others, "
-                             "make another ImageAttention.")
-        _warn_of_large_rows(new)
-        self._weights = new
-        self._content = self._content | _sent(new)
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -140,10 +128,7 @@ class ImageAttention(CourseWidget):
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
-        names = "cell[0] (query)", "cell[1] (key)"
-        for name, index, size in zip(names, proposal["value"], self._weights.shape[2:], strict=True):
-            check_index(name, index, size)
-        return proposal["value"]
+        return check_cell(proposal["value"], self._weights.shape[2:])
 
     def __repr__(self) -> str:
         layers, heads, queries, _ = self._weights.shape
@@ -191,18 +176,14 @@ class ImageAttention(CourseWidget):
 
     def _export_state(self) -> dict:
         content = self._content | {"weights": quantised(self._weights), "sums": float32(_row_sums(self._weights))}
-        return {name: getattr(self, name) for name in self._names} | {"_content": content}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
+        return super()._export_state() | {"_content": content}
 
     def _in_words(self) -> str:
-        title = f"{self.title}: " if self.title else ""
         query, key = self.cell
         weights = self._weights[self.layer, self.head, query]
         (down, across), where = self.grid, f"layer {self.layer}, head {self.head}"
         units = "pixels" if self.grid == self._image.shape[:2] else "patches"
-        lines = [f"{title}a picture of {down} by {across} {units}. In {where}, the query {self._asking()} gives "
+        lines = [f"{self._lead}a picture of {down} by {across} {units}. In {where}, the query {self._asking()} gives "
                  f"{self._number(weights[key])} to {self._place(key)}, and most to:"]
         lines += [f"{self._place(int(k))}: {self._number(weights[k])}" for k in np.argsort(-weights, kind="stable")[:5]]
         return "\n".join([*lines, f"to the whole picture {self._number(weights.sum(dtype=np.float64))}"])

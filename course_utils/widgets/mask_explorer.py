@@ -9,9 +9,9 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from .base import CourseWidget, check_index, javascript, stylesheet
+from .base import CourseWidget, check_cell
 from .colours import INK, KEY, PAPER, QUERY, TEAL
-from .still import figure_picture, paper
+from .still import paper
 
 LENGTHS = (4, 64)
 BYTES = 4  # a score is a float32
@@ -89,8 +89,6 @@ class MaskExplorer(CourseWidget):
     _widget = "MaskExplorer"
     _files = "mask_explorer"
     _names = ("pattern", "length", "window", "stride", "causal", "cell", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     pattern = traitlets.Unicode("causal").tag(sync=True)
     length = traitlets.Int(16).tag(sync=True)
@@ -132,9 +130,7 @@ class MaskExplorer(CourseWidget):
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
-        for name, index in zip(("cell[0] (query)", "cell[1] (key)"), proposal["value"], strict=True):
-            check_index(name, index, self.length)
-        return proposal["value"]
+        return check_cell(proposal["value"], (self.length, self.length))
 
     @traitlets.observe("length")
     def _cell_is_inside(self, _):
@@ -170,19 +166,12 @@ class MaskExplorer(CourseWidget):
         return (f"{pairs} of {all_pairs} pairs ({math.floor(100 * pairs / all_pairs + 0.5)}%), "
                 f"{BYTES * pairs} of {BYTES * all_pairs} bytes of scores")
 
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
-
     def _in_words(self) -> str:
-        title = f"{self.title}: " if self.title else ""
         query, key = self.cell
         layers = len(self.path) - 1 if self.path else "no number of"
         way = f": {' ← '.join(map(str, self.path))}" if self.path else ""
         pattern = f"{self.pattern}{', causal' * self.causal}"
-        return (f"{title}mask {pattern}, length {self.length}, window {self.window}, stride {self.stride}: "
+        return (f"{self._lead}mask {pattern}, length {self.length}, window {self.window}, stride {self.stride}: "
                 f"{self._pairs()}.\nQuery {query} is reached by key {key} in {layers} "
                 f"layer{'s' * (layers != 1)}{way}.")
 

@@ -5,9 +5,9 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, stylesheet
+from .base import CourseWidget, check_cell, float32
 from .colours import INK, KEY, PAPER, QUERY
-from .still import figure_picture, paper
+from .still import paper
 from .tensors import as_array
 
 NAMES = {"sinusoidal": "product", "learned": "product", "rotary": "product", "alibi": "bias"}
@@ -51,9 +51,8 @@ class PositionExplorer(CourseWidget):
 
     Attributes:
         kind, cell, title: two-way; set them from Python, or observe them.
-        length, d_model: assign others to draw them in place. Where a smaller ``length`` leaves out the selected query
-            or key, the last position is selected.
-        learned: float32 ``[length, d_model]``, or ``None``; another matrix brings its length and d_model along.
+        length, d_model: the sizes (read only).
+        learned: float32 ``[length, d_model]``, or ``None`` (read only).
         encoding: what is drawn on the left, ``[length, columns]`` (read only).
         products: the product of every two positions, ``[length, length]``, one row per query (read only).
 
@@ -65,8 +64,6 @@ class PositionExplorer(CourseWidget):
     _widget = "PositionExplorer"
     _files = "position_explorer"
     _names = ("_sizes", "_learned", "kind", "cell", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _sizes = traitlets.Tuple(traitlets.Int(), traitlets.Int()).tag(sync=True)  # length, d_model
     _learned = traitlets.Bytes().tag(sync=True)  # float32, or nothing
@@ -85,35 +82,15 @@ class PositionExplorer(CourseWidget):
         """How many positions."""
         return self._sizes[0]
 
-    @length.setter
-    def length(self, length: int) -> None:
-        self._replace(self.learned, length, self.d_model)
-
     @property
     def d_model(self) -> int:
         """How many dimensions."""
         return self._sizes[1]
 
-    @d_model.setter
-    def d_model(self, d_model: int) -> None:
-        self._replace(self.learned, self.length, d_model)
-
     @property
     def learned(self) -> np.ndarray | None:
         """The learned matrix, ``[length, d_model]``."""
         return np.frombuffer(self._learned, "<f4").reshape(self._sizes) if self._learned else None
-
-    @learned.setter
-    def learned(self, learned) -> None:
-        if learned is None and self.kind == "learned":
-            raise ValueError("learned is None, but kind is 'learned'; choose another kind first.")
-        self._replace(learned, *(self._sizes if learned is None else (None, None)))
-
-    def _replace(self, learned, length: int | None, d_model: int | None) -> None:
-        values, length, d_model = _checked(learned, length, d_model)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._sizes, self._learned = (length, d_model), values.tobytes()
-            self.cell = tuple(min(index, length - 1) for index in self.cell)
 
     @property
     def encoding(self) -> np.ndarray:
@@ -136,9 +113,7 @@ class PositionExplorer(CourseWidget):
 
     @traitlets.validate("cell")
     def _cell_exists(self, proposal):
-        for name, index in zip(("cell[0] (query)", "cell[1] (key)"), proposal["value"], strict=True):
-            check_index(name, index, self.length)
-        return proposal["value"]
+        return check_cell(proposal["value"], (self.length, self.length))
 
     def __repr__(self) -> str:
         return f"PositionExplorer({self.kind!r}, length={self.length}, d_model={self.d_model}, cell={self.cell})"
@@ -148,19 +123,15 @@ class PositionExplorer(CourseWidget):
         return _figure(self.kind, self.encoding, self.products, *self.cell)
 
     def _export_state(self) -> dict:
-        state = {name: getattr(self, name) for name in self._names}
+        state = super()._export_state()
         return state | {"_learned": float32(np.frombuffer(self._learned, "<f4"))}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         (query, key), table = self.cell, self.products
-        title = f"{self.title}: " if self.title else ""
         by_distance = ", ".join(f"{k - query:+d}: {table[query, k]:.2f}" for k in range(self.length)
                                 if abs(k - query) in (0, 1, 2, 4, 8, 16, 32, 64))
-        return (f"{title}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. Query {query}, key "
-                f"{key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
+        return (f"{self._lead}{self.kind} positions, {self.length} positions, {self.d_model} dimensions. "
+                f"Query {query}, key {key}, {abs(key - query)} apart: {NAMES[self.kind]} {table[query, key]:.4f}.\n"
                 f"{NAMES[self.kind]} of query {query} by distance: {by_distance}")
 
 

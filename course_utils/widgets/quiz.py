@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import traitlets
 
-from .base import CourseWidget, check_index, javascript, stylesheet
+from .base import CourseWidget, check_index
 
 MOST_CHOICES = 9  # a choice is a key, 1 to 9
 MARKS = {True: "✓", False: "✗"}
@@ -46,8 +46,7 @@ class Quiz(CourseWidget):
 
     Attributes:
         question, title: two-way; set them from Python, or observe them. What was chosen stays on the page.
-        questions: as given (a tuple of ``Question``); assign others to draw them in place. The first is shown, if the
-            number that was shown is gone.
+        questions: as given, a tuple of ``Question`` (read only).
 
     Raises:
         ValueError: for no questions, or one that has not two to nine choices, not exactly one right choice, the same
@@ -58,8 +57,6 @@ class Quiz(CourseWidget):
     _widget = "Quiz"
     _files = "quiz"
     _names = ("_questions", "question", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _questions = traitlets.List().tag(sync=True)
     question = traitlets.Int(0).tag(sync=True)
@@ -73,22 +70,12 @@ class Quiz(CourseWidget):
         """The questions."""
         return tuple(Question(asks, [tuple(choice) for choice in choices]) for asks, choices in self._questions)
 
-    @questions.setter
-    def questions(self, questions: Sequence[Question]) -> None:
-        checked = _checked(questions)
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._questions = checked
-            self.question = self.question if self.question < len(checked) else 0
-
     @traitlets.validate("question")
     def _question_exists(self, proposal):
         return check_index("question", proposal["value"], len(self._questions))
 
     def __repr__(self) -> str:
         return f"Quiz(questions={len(self._questions)})"
-
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
 
     def _still_html(self) -> str:
         parts = [f"<p><strong>{html.escape(self.title)}</strong></p>"] * bool(self.title)

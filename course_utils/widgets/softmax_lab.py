@@ -7,9 +7,9 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget
 from .colours import INK, KEY, MUTED, TEAL
-from .still import figure_picture, paper
+from .still import paper
 
 MOST_KEYS = 10  # what fits a slide
 WIDEST = 1024
@@ -56,8 +56,6 @@ class SoftmaxLab(CourseWidget):
     _widget = "SoftmaxLab"
     _files = "softmax_lab"
     _names = ("scores", "labels", "temperature", "width", "scaled", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     scores = traitlets.List(traitlets.Float()).tag(sync=True)
     labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -154,12 +152,6 @@ class SoftmaxLab(CourseWidget):
         scaled = ", divided by its root" if self.scaled else ""
         return (f"width {self.width}{scaled}, temperature {self.temperature:g}: entropy {self.entropy:.2f} bits "
                 f"(like {2**self.entropy:.1f} of {self._n_keys} keys), gradient {self.gradient:.4f}")
-
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
-
-    def _still(self) -> bytes:
-        return figure_picture(self.figure)
 
     def _in_words(self) -> str:
         lines = [f"{self.title}: {self._summary()}" if self.title else self._summary()]

@@ -6,7 +6,7 @@ import numpy as np
 import traitlets
 from matplotlib.figure import Figure
 
-from .base import CourseWidget, check_index, float32, javascript, quantised, stylesheet
+from .base import CourseWidget, check_index, float32, quantised
 from .colours import INK, KEY, MUTED, QUERY, VALUE
 from .still import attention_heatmap, figure_picture, matrix_picture, paper
 from .tensors import as_array, list_of_tokens, read_tokens, read_weights, warn_of_odd_rows
@@ -27,7 +27,6 @@ class StepThrough(CourseWidget):
         view                                    # the last line of a cell shows it
         view.step = 2                           # 0 scores, 1 mask, 2 softmax, 3 weight x value, 4 their sum
         view.weights[view.query]                # what this query gives to every key
-        view.set_attention(2 * q, k, v)         # other numbers in the same place
 
         StepThrough.decoding(weights, target_words, source_words, probabilities)
 
@@ -46,7 +45,7 @@ class StepThrough(CourseWidget):
 
     Attributes:
         query, step, title: two-way; set them from Python, or observe them.
-        rows, columns: as given (tuples); change them with ``set_attention`` or ``set_decoding``.
+        rows, columns: as given (tuples).
         weights: ``(T_q, T_k)``, the softmax of the scores over the keys (Vaswani et al. 2017, equation 1); of a
             sentence being written the mean of its heads (read only).
 
@@ -58,8 +57,6 @@ class StepThrough(CourseWidget):
     _widget = "StepThrough"
     _files = "step_through"
     _names = ("_content", "query", "step", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)
     query = traitlets.Int(0).tag(sync=True)
@@ -93,50 +90,6 @@ class StepThrough(CourseWidget):
     def _start(self, arrays: dict, content: dict, query: int, step: int, title: str) -> None:
         self._arrays = arrays
         super().__init__(_content=content, query=query, step=step, title=title)
-
-    def set_attention(self, queries, keys, values, rows: Sequence[str] | None = None,
-                      columns: Sequence[str] | None = None, mask=None) -> None:
-        """Show another computation in the same place.
-
-        Args:
-            queries, keys, values: as for the constructor.
-            rows: default: the present ones.
-            columns: default: the present ones if ``rows`` is not given either, otherwise the rows.
-            mask: default: the present one if the tokens stay, otherwise every key may be attended.
-
-        The query and the step stay if they still exist; otherwise they go back to the first.
-        """
-        rows, columns, same = self._tokens(rows, columns)
-        if mask is None and same and "mask" in self._content:
-            mask = np.array(self._content["mask"], bool)
-        self._show(*_read_attention(queries, keys, values, rows, columns, mask))
-
-    def set_decoding(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-                     probabilities: Sequence[float] | None = None) -> None:
-        """Show another sentence being written in the same place.
-
-        Args:
-            weights: as for ``decoding``.
-            rows, columns: default: the present ones.
-            probabilities: default: not shown, since they belong to the weights.
-
-        The word and the step stay if they still exist; otherwise they go back to the first.
-        """
-        rows, columns = (self.rows if rows is None else rows), (self.columns if columns is None else columns)
-        self._show(*_read_decoding(weights, rows, columns, probabilities))
-
-    def _tokens(self, rows, columns) -> tuple:
-        """The tokens to show, and whether they are the present ones."""
-        if rows is None:
-            rows, columns = self.rows, self.columns if columns is None else columns
-        same = list(rows) == list(self.rows) and list(rows if columns is None else columns) == list(self.columns)
-        return rows, columns, same
-
-    def _show(self, arrays: dict, content: dict) -> None:
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._arrays, self._content = arrays, content
-            self.query = self.query if self.query < len(content["rows"]) else 0
-            self.step = self.step if self.step < len(STEPS[content["kind"]]) else 0
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -214,7 +167,7 @@ class StepThrough(CourseWidget):
 
     def _export_state(self) -> dict:
         arrays = {name: (quantised if name == "weights" else float32)(array) for name, array in self._arrays.items()}
-        return {name: getattr(self, name) for name in self._names} | {"_content": self._content | {"arrays": arrays}}
+        return super()._export_state() | {"_content": self._content | {"arrays": arrays}}
 
     def _still(self) -> bytes:
         if self._content["kind"] == "decoding":
@@ -222,9 +175,8 @@ class StepThrough(CourseWidget):
         return figure_picture(self.figure)
 
     def _in_words(self) -> str:
-        title = f"{self.title}: " if self.title else ""
         if self._content["kind"] == "decoding":
-            lines = [f"{title}{len(self.rows)} words written, and what each looked at most in the source:"]
+            lines = [f"{self._lead}{len(self.rows)} words written, and what each looked at most in the source:"]
             shares = self._content["probabilities"] or [None] * len(self.rows)
             for word, row, p in zip(self.rows, self.weights, shares, strict=True):
                 p = "" if p is None else f" (p {p:.4f})"
@@ -232,7 +184,7 @@ class StepThrough(CourseWidget):
             return "\n".join(lines)
         seen, scores = self._content["mask"][self.query], self._scores()[self.query]
         d = self._arrays["queries"].shape[1]
-        lines = [f"{title}attention of the query {self.rows[self.query]} to {len(self.columns)} keys, d = {d}:"]
+        lines = [f"{self._lead}attention of the query {self.rows[self.query]} to {len(self.columns)} keys, d = {d}:"]
         for key, open_, score, weight in zip(self.columns, seen, scores, self.weights[self.query], strict=True):
             lines.append(f"{key}: score {f'{score:.4f}' if open_ else 'masked'}, weight {weight:.4f}")
         output = self.weights[self.query] @ self._arrays["values"]

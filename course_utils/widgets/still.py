@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw, ImageFont
 
-from .base import cividis
-from .colours import BAD, KEY, MUTED, PAPER, QUERY
+from .colours import BAD, KEY, MUTED, PAPER, QUERY, cividis
 from .tensors import as_array, checked, unpacked
 
 LONGEST = 130  # pixels; a longer token is cut

@@ -9,7 +9,7 @@ from string import ascii_lowercase, digits
 import traitlets
 from PIL import Image, ImageDraw
 
-from .base import CourseWidget, javascript, stylesheet
+from .base import CourseWidget
 from .colours import INK, MUTED, PAPER
 from .still import _font
 
@@ -45,8 +45,8 @@ class TokenizerView(CourseWidget):
     Attributes:
         text, step, title: two-way; set them from Python, or observe them. A new text goes to its last step. One
             step is one merge at every place where its pair stands.
-        merges: tuple of pairs; assign others to see the same text with them. Of WordPiece: none.
-        vocabulary: as given to ``wordpiece``; assign another to see the same text with it. Of BPE: ``None``.
+        merges: tuple of pairs (read only). Of WordPiece: none.
+        vocabulary: as given to ``wordpiece`` (read only). Of BPE: ``None``.
         pieces: what is shown, with end marks, or those taken so far, with ``##`` (read only).
 
     Raises:
@@ -60,8 +60,6 @@ class TokenizerView(CourseWidget):
     _widget = "TokenizerView"
     _files = "tokenizer_view"
     _names = ("_content", "text", "step", "title")
-    _esm = javascript(_files) + f"\nexport default liveHost({_widget}, {list(_names)!r});\n"
-    _css = stylesheet(_files)
 
     _content = traitlets.Dict().tag(sync=True)  # merges one a line, "left right", as in a merges.txt; or pieces
     text = traitlets.Unicode("").tag(sync=True)
@@ -109,24 +107,10 @@ class TokenizerView(CourseWidget):
         """The merges, in the order learnt."""
         return self._way.merges
 
-    @merges.setter
-    def merges(self, merges: Iterable[tuple[str, str]]) -> None:
-        self._go(_Merging(merges))
-
     @property
     def vocabulary(self):
         """The `WordPiece` whose pieces are taken."""
         return self._way.vocabulary
-
-    @vocabulary.setter
-    def vocabulary(self, vocabulary) -> None:
-        self._go(_Cutting(vocabulary))
-
-    def _go(self, way) -> None:
-        self._way = way
-        with self.hold_sync(), self.hold_trait_notifications():
-            self._content = way.content
-            self.step = self._steps()
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -168,17 +152,13 @@ class TokenizerView(CourseWidget):
     def __repr__(self) -> str:
         return f"TokenizerView({self.text!r}, {self._way!r}, step={self.step})"
 
-    def _export_state(self) -> dict:
-        return {name: getattr(self, name) for name in self._names}
-
     def _still(self) -> bytes:
         return _picture(self._way.rows(self.text, self.step), self._way.mark)
 
     def _in_words(self) -> str:
         words = self._way.words(self.text, self.step)
-        title = f"{self.title}: " if self.title else ""
         return "\n".join([
-            f"{title}{_count(len(words), 'word')} in {_count(sum(map(len, words)), 'piece')} after {self.step} of "
+            f"{self._lead}{_count(len(words), 'word')} in {_count(sum(map(len, words)), 'piece')} after {self.step} of "
             f"{_count(self._steps(), self._way.noun)} ({self._way.mark}):",
             "   ".join(" ".join(map(_shown, word)) for word in words),
             *self._way.said(self.text, self.step),

@@ -14,7 +14,9 @@ test("numbers of 16 bits are read", () => {
   assert.deepEqual([0x3c00, 0xc000, 0x0001, 0x3555, 0x8000].map(half), [1, -2, 2 ** -24, (1 + 0x155 / 1024) / 4, -0]);
 });
 
-test("logits are PyTorch's to 1e-3, and the words are the same", () => sayTheSame(model));
+test("words, logits and weights are PyTorch's", () => {
+  sayTheSame(model, (state) => model.attention(state, "cross").heads.flatMap(({ weights }) => [...weights]));
+});
 
 test("every row of every attention is a softmax of queries and keys", () => {
   const { state } = model.translate(cases[0].source, 120);
