@@ -151,8 +151,8 @@ PRINTED = {
     "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
     "Translator": ([".tr-text", ".tr-words", ".tr-chose", ".tr-bar i", ".tr-share", ".tr-truth", ".av-cells"],
                    list(make("Translator").words), "#4b5563"),
-    "TwoTranslators": ([".tr-text", ".tr-words", ".tt-count", ".tt-length", ".tr-truth", ".av-cells"],
-                       list(make("TwoTranslators").words["with"][:-1]), None),
+    "TwoTranslators": ([".tr-text", ".tr-words", ".tt-count", ".tt-length", ".tr-truth", "[lang=en]"],
+                       list(make("TwoTranslators").words["with"][:-1]), "#ffb054"),
 }
 
 
