@@ -23,8 +23,8 @@ ALT = {
         "economic–économique, area–zone. Two dashed ones start at one English word: “was” becomes “a été”.",
     "02_attention_step":
         "One step of attention in four parts. 1, score: the decoder's state s of step t minus 1 "
-        "is compared with three encoder states; the scores are 13, 9 and 9. 2, softmax: the scores "
-        "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state is "
+        "is compared with three encoder states; the scores are 2, 1 and 0. 2, softmax: the scores "
+        "become the weights 0.67, 0.24 and 0.09. 3, weighted sum: each encoder state is "
         "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
         "makes the new state s of step t from the old state, the previous word and the context; from the new state, "
         "the context and the previous word the word “accord” is written.",
@@ -49,6 +49,10 @@ ALT = {
         "softmax. In both stacks residual connections lead around each layer from the third on. Between the "
         "stacks stands the attention: its query comes from the decoder's bottom layer, at the previous step, "
         "its keys and values from the encoder's top layer, and its context goes to all eight decoder layers.",
+    "02_query":
+        "Which state asks. Above, section 4: the previous state, s of step t minus 1, is the query; attention gives "
+        "the context, then the decoder reads the word written last and updates to s of step t, and the next word is "
+        "written. Below, Luong: first the update, then s of step t, which has read that word, is the query.",
     "02_paths":
         "The path from a source word to the loss, for a sentence of 35 words. Above, without attention: from word "
         "18 the path leads through some 18 encoder states to either end, then through the one vector c and the "
@@ -57,7 +61,7 @@ ALT = {
     "02_qkv":
         "Attention read as a soft dictionary look-up. Top left, a Python dictionary: the query “area” equals one "
         "key, and that key's value “zone” comes back alone. Top right, attention: the query is compared with "
-        "every key, the weights are 0.02, 0.96 and 0.02, and the weighted sum of all values comes back. Below, "
+        "every key, the weights are 0.09, 0.67 and 0.24, and the weighted sum of all values comes back. Below, "
         "who plays which role. In Bahdanau's decoder the query is made from the decoder's state s of step t minus "
         "1, the keys from the encoder's states h, which are the values, and the score is v dot tanh(q + k). In "
         "self-attention, lesson 03, all three are made from the words x of one sentence, by three matrices, and "
@@ -155,7 +159,7 @@ def attention_step():
         box(axes, (left + right) / 2, 182, right - left, 336, fill=BAND, edge="none", corner=10)
         step(axes, (left + right) / 2, 40, number, title)
     rows, words = (108, 188, 268), ("agreement", "was", "signed")
-    scores, weights = ("13", "9", "9"), (0.96, 0.02, 0.02)
+    scores, weights = ("2", "1", "0"), (0.67, 0.24, 0.09)
     box(axes, 66, 188, 80, 48, QUERY, "$s_{t{-}1}$", 24)
     text(axes, 66, 148, "decoder", 16, QUERY, "bold")
     text(axes, 206, 74, "encoder", 16, KEY, "bold")
@@ -394,7 +398,7 @@ def qkv():
         box(axes, x, 131, 460, 234, fill=BAND, edge="none", corner=10)
         text(axes, x, 34, title, 17, INK, "bold")
         text(axes, x, 230, note, 16)
-    rows, weights = (92, 142, 192), (0.02, 0.96, 0.02)
+    rows, weights = (92, 142, 192), (0.09, 0.67, 0.24)
     for x, name, color in ((60, "query", QUERY), (186, "key", KEY), (316, "value", VALUE), (522, "query", QUERY),
                            (616, "key", KEY), (694, "weight", INK), (780, "value", VALUE)):
         text(axes, x, 62 if "query" not in name else 112, name, 15, color, "bold")
@@ -438,6 +442,31 @@ def qkv():
         for x, symbol, source, color in zip(columns, symbols, sources, (QUERY, KEY, VALUE), strict=True):
             box(axes, x + 38, y, 76, 38, color, symbol, 22)
             text(axes, x + 84, y, source, 16, align="left")
+    return axes
+
+
+def query():
+    axes = card(270)
+    for y, title, note, after in ((74, "Previous state asks", "attend, then update", False),
+                                  (204, "Current state asks", "update, then attend", True)):
+        box(axes, 480, y, 946, 122, fill=BAND, edge="none", corner=10)
+        text(axes, 26, y - 12, title, 18, INK, "bold", "left")
+        text(axes, 26, y + 14, note, 17, INK, align="left")
+        states = ((300, "$s_{t{-}1}$"), (554, "$s_t$")) if after else ((300, "$s_{t{-}1}$"), (808, "$s_t$"))
+        for x, name in states:
+            asks = x == states[after][0]
+            box(axes, x, y, 64, 44, QUERY, name, 24, line=3.4 if asks else 1.8, fill=tint(QUERY, 0.4) if asks else None)
+        text(axes, states[after][0], y + 40, "query", 17, QUERY, "bold")
+        attend, update, context = (670, 428, 786) if after else (418, 674, 530)
+        box(axes, attend, y, 92, 40, fill=PAPER, label="attend", size=17)
+        box(axes, context, y, 52, 44, VALUE, "$c_t$", 24)
+        box(axes, update, y, 92, 40, fill=PAPER, label="update", size=17)
+        text(axes, update, y - 46, "last word", 16, INK)
+        arrow(axes, (update, y - 36), (update, y - 21))
+        ends = sorted([*((x, 32) for x, _ in states), (attend, 46), (update, 46), (context, 26), (904, 38)])
+        for (x, half), (other, to) in zip(ends, ends[1:], strict=False):
+            arrow(axes, (x + half, y), (other - to, y))
+        text(axes, 904, y, "writes", 17, INK, "bold")
     return axes
 
 
