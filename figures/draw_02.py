@@ -49,6 +49,10 @@ ALT = {
         "softmax. In both stacks residual connections lead around each layer from the third on. Between the "
         "stacks stands the attention: its query comes from the decoder's bottom layer, at the previous step, "
         "its keys and values from the encoder's top layer, and its context goes to all eight decoder layers.",
+    "02_location":
+        "The location score. The decoder's state s of step t is multiplied by a matrix W of 64 rows and 112 columns, "
+        "which gives a score for each of 64 positions; the softmax runs over those that the sentence has. Below, the "
+        "English words stand at their positions, greyed: their keys are never compared.",
     "02_query":
         "Which state asks. Above, section 4: the previous state, s of step t minus 1, is the query; attention gives "
         "the context, then the decoder reads the word written last and updates to s of step t, and the next word is "
@@ -442,6 +446,30 @@ def qkv():
         for x, symbol, source, color in zip(columns, symbols, sources, (QUERY, KEY, VALUE), strict=True):
             box(axes, x + 38, y, 76, 38, color, symbol, 22)
             text(axes, x + 84, y, source, 16, align="left")
+    return axes
+
+
+def location():
+    axes = card(236)
+    box(axes, 480, 118, 946, 220, fill=BAND, edge="none", corner=10)
+    box(axes, 66, 82, 66, 48, QUERY, "$s_t$", 26)
+    arrow(axes, (100, 82), (128, 82), QUERY, 2.4)
+    box(axes, 186, 82, 112, 66, fill=PAPER, label="$W$", size=26)
+    text(axes, 186, 140, "64 × 112", 17, MUTED)
+    arrow(axes, (243, 82), (274, 82), line=2.4)
+    words = ("the", "important", "student", "has", "sold", "the", "small", "hospitals", ".", "")
+    places, x = [], 292
+    for word in words:
+        width = max(44, text_width(word, 16) + 12)
+        places.append((x + width / 2, width))
+        x += width + 7
+    for j, ((x, width), word) in enumerate(zip(places, words, strict=True), 1):
+        heavy = {6: 0.55, 7: 0.9, 8: 0.65}.get(j, 0.06)
+        box(axes, x, 82, 40, 44, QUERY, str(j) if word else "…64", 17 if word else 15, fill=tint(QUERY, 0.5 * heavy))
+        if word:
+            box(axes, x, 168, width, 34, MUTED, word, 16, dashed=True, fill="none", text_color=MUTED)
+    text(axes, 292, 36, "a score for every position", 17, QUERY, "bold", "left")
+    text(axes, 292, 210, "the words' keys are never compared", 17, MUTED, "bold", "left")
     return axes
 
 
