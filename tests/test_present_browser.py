@@ -164,6 +164,21 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         assert "#/slide-3-2" in page.url
 
 
+def test_a_long_sentence_of_the_two_translators_ends_where_the_slide_does(browser_page, tmp_path):
+    page = browser_page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    with presented(page, tmp_path, "02"):
+        page.wait_for_timeout(3000)
+        view = page.locator("section section .two-translators").last
+        page.evaluate("id => { location.hash = `#/${id}` }", view.evaluate("view => view.closest('section').id"))
+        page.wait_for_timeout(2000)
+        view.locator(".tt-length input").press("End")
+        words = view.locator("[lang=en] .tr-word")
+        assert words.count() > 38
+        assert words.first.evaluate("word => parseFloat(getComputedStyle(word).fontSize)") >= 24
+        assert view.bounding_box()["y"] + view.bounding_box()["height"] <= 700
+
+
 def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_page, tmp_path):
     page = browser_page
     page.set_viewport_size({"width": 1280, "height": 720})
