@@ -4,7 +4,7 @@
 data, in its batches and with its rates, for six thousand steps each (about ten minutes); measures both; and writes two
 files: ``course_utils/widgets/static/two_translators.safetensors`` (weights in 16 bits, vocabularies, sentences that
 neither has seen in training) and ``two_translators.json`` (BLEU by length and the alignment error rate, of these
-weights). That with attention asks with its current state, as in section 5: its weights stand at the words they belong
+weights). That with attention asks with its current state, as in section 6: its weights stand at the words they belong
 to, while those of section 4 often stand one beside.
 """
 

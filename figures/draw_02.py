@@ -23,18 +23,19 @@ ALT = {
         "economic–économique, area–zone. Two dashed ones start at one English word: “was” becomes “a été”.",
     "02_attention_step":
         "One step of attention in four parts. 1, score: the decoder's state s of step t minus 1 "
-        "is compared with three encoder states; the scores are 13, 9 and 9. 2, softmax: the scores "
-        "become the weights 0.96, 0.02 and 0.02. 3, weighted sum: each encoder state is "
+        "is compared with three encoder states; the scores are 2, 1 and 0. 2, softmax: the scores "
+        "become the weights 0.67, 0.24 and 0.09. 3, weighted sum: each encoder state is "
         "multiplied by its weight, and the results add up to the context vector c of step t. 4, update: a GRU "
         "makes the new state s of step t from the old state, the previous word and the context; from the new state, "
         "the context and the previous word the word “accord” is written.",
     "02_table":
-        "Attention for a whole sentence as a table. Left, three queries stand below each other, the decoder's "
-        "states before “l'”, “accord” and “sur”; above, five keys side by side, the encoder's states at “the”, "
-        "“agreement”, “on”, “it” and at padding. Each query meets each key: a table of scores with three rows and five "
-        "columns. Middle, the column of the padding is masked and the softmax of each row turns scores into "
-        "weights; a row sums to one and the padding gets none. Right, each row of weights times the column of "
-        "values, the encoder's states again, gives one context per row.",
+        "Attention for a whole sentence as a table. Left, three queries stand below each other, W_q times the "
+        "decoder's states before “l'”, “accord” and “sur”; above, five keys side by side, W_k times the encoder's "
+        "states at “the”, “agreement”, “on”, “it” and at padding. Each query meets each key: a table of scores "
+        "with three rows and five columns. Middle, the column of the padding is masked and the softmax of each "
+        "row turns scores into weights; a row sums to one and the padding gets none. Right, each row of weights "
+        "times the column of five values, the encoder's states themselves and the padding's, gives one context "
+        "per row.",
     "02_scores":
         "Six score functions, drawn as circuits from query q and key k to score e. Additive (Bahdanau et al. "
         "2015): v dot tanh(W_q q + W_k k), 2d² + d weights (biases not counted). Dot (Luong et al. 2015): q "
@@ -48,13 +49,27 @@ ALT = {
         "softmax. In both stacks residual connections lead around each layer from the third on. Between the "
         "stacks stands the attention: its query comes from the decoder's bottom layer, at the previous step, "
         "its keys and values from the encoder's top layer, and its context goes to all eight decoder layers.",
+    "02_location":
+        "The location score. The decoder's state s of step t is multiplied by a matrix W of 64 rows and 112 columns, "
+        "which gives a score for each of 64 positions; the softmax runs over those that the sentence has. Below, the "
+        "English words stand at their positions, greyed: their keys are never compared.",
+    "02_query":
+        "Which state asks. Above, section 4: the previous state, s of step t minus 1, is the query; attention gives "
+        "the context, then the decoder reads the word written last and updates to s of step t, and the next word is "
+        "written. Below, Luong: first the update, then s of step t, which has read that word, is the query.",
+    "02_paths":
+        "The path from a source word to the loss, for a sentence of 35 words. Above, without attention: from word "
+        "18 the path leads through some 18 encoder states to either end, then through the one vector c and the "
+        "decoder to the loss. Below, with attention, three numbered steps: word 18 to its state, the state to the "
+        "context c of step t, the context through the output layer to the loss.",
     "02_qkv":
-        "Attention read as a soft dictionary look-up. Top left, a Python dictionary: the query “area” equals "
-        "one key, and that key's value “zone” comes back alone. Top right, attention: the query is compared "
-        "with every key, the weights are 0.02, 0.96 and 0.02, and the weighted sum of all values comes back. "
-        "Below, who plays which role. In Bahdanau's decoder the query is made from the decoder's state s of "
-        "step t minus 1, the keys from the encoder's states h, which are the values. In self-attention, lesson 03, all "
-        "three are made from the words x of one sentence, by three matrices.",
+        "Attention read as a soft dictionary look-up. Top left, a Python dictionary: the query “area” equals one "
+        "key, and that key's value “zone” comes back alone. Top right, attention: the query is compared with "
+        "every key, the weights are 0.09, 0.67 and 0.24, and the weighted sum of all values comes back. Below, "
+        "who plays which role. In Bahdanau's decoder the query is made from the decoder's state s of step t minus "
+        "1, the keys from the encoder's states h, which are the values, and the score is v dot tanh(q + k). In "
+        "self-attention, lesson 03, all three are made from the words x of one sentence, by three matrices, and "
+        "the score is q dot k divided by the square root of d.",
 }
 
 
@@ -148,7 +163,7 @@ def attention_step():
         box(axes, (left + right) / 2, 182, right - left, 336, fill=BAND, edge="none", corner=10)
         step(axes, (left + right) / 2, 40, number, title)
     rows, words = (108, 188, 268), ("agreement", "was", "signed")
-    scores, weights = ("13", "9", "9"), (0.96, 0.02, 0.02)
+    scores, weights = ("2", "1", "0"), (0.67, 0.24, 0.09)
     box(axes, 66, 188, 80, 48, QUERY, "$s_{t{-}1}$", 24)
     text(axes, 66, 148, "decoder", 16, QUERY, "bold")
     text(axes, 206, 74, "encoder", 16, KEY, "bold")
@@ -208,14 +223,15 @@ def table():
     first, second = 158, 450
     for j, name in enumerate(english):
         x, pad = first + side * (j + 0.5), name == "padding"
-        box(axes, x, 114, 40, 34, MUTED if pad else KEY, "" if pad else f"$h_{j + 1}$", 20, dashed=pad)
+        box(axes, x, 114, 49, 34, MUTED if pad else KEY, "" if pad else f"$W_k h_{j + 1}$", 20, dashed=pad)
         text(axes, x, 84 - 20 * (j % 2), name, 17, INK)
-    text(axes, 84, 82, "queries", 16, QUERY, "bold")
+    text(axes, 112, 131, "queries", 16, QUERY, "bold")
+    text(axes, 124, 102, "keys →", 16, KEY, "bold")
     for i, (top, name) in enumerate(zip(tops, french, strict=True)):
         y = top + side / 2
         text(axes, 20, y, name, 17, INK, align="left")
-        box(axes, 108, y, 48, 38, QUERY, f"$s_{i}$", 22)
-        arrow(axes, (133, y), (first - 3, y), QUERY)
+        box(axes, 112, y, 60, 38, QUERY, f"$W_q s_{i}$", 22)
+        arrow(axes, (143, y), (first - 3, y), QUERY)
         exponents = [2.718 ** score for score in scores[i][:4]]
         for left, values in ((first, scores[i]), (second, [*(e / sum(exponents) for e in exponents), 0.0])):
             for j, value in enumerate(values):
@@ -233,8 +249,10 @@ def table():
     text(axes, second + 4 * 34, 96, "padding: score −∞", 17, INK)
     text(axes, 746, 228, "weights ×", 17)
     text(axes, 856, 228, "=", 20)
-    for j in range(4):
-        box(axes, 814, 150 + 39 * j + 19.5, 44, 34, VALUE, f"$h_{j + 1}$", 20)
+    for j, name in enumerate(english):
+        pad = name == "padding"
+        label, color = ("", MUTED) if pad else (f"$h_{j + 1}$", VALUE)
+        box(axes, 814, 150 + 31.2 * (j + 0.5), 44, 27, color, label, 20, dashed=pad)
     text(axes, 816, 128, "values", 16, VALUE, "bold")
     text(axes, 896, 128, "contexts", 16, VALUE, "bold")
     for x, shape in ((first + 2.5 * side, "$T_q$ × $T_k$"), (second + 2.5 * 34, "$T_q$ × $T_k$"), (896, "$T_q$ × d")):
@@ -384,7 +402,7 @@ def qkv():
         box(axes, x, 131, 460, 234, fill=BAND, edge="none", corner=10)
         text(axes, x, 34, title, 17, INK, "bold")
         text(axes, x, 230, note, 16)
-    rows, weights = (92, 142, 192), (0.02, 0.96, 0.02)
+    rows, weights = (92, 142, 192), (0.09, 0.67, 0.24)
     for x, name, color in ((60, "query", QUERY), (186, "key", KEY), (316, "value", VALUE), (522, "query", QUERY),
                            (616, "key", KEY), (694, "weight", INK), (780, "value", VALUE)):
         text(axes, x, 62 if "query" not in name else 112, name, 15, color, "bold")
@@ -411,19 +429,103 @@ def qkv():
     arrow(axes, (861, 142), (881, 142), VALUE, 2.6)
     box(axes, 905, 142, 46, 36, VALUE, "$c$", 22, line=2.6, fill=tint(VALUE, 0.45))
 
-    columns = (318, 530, 742)
-    for x, name, color in zip(columns, ("query", "keys", "values"), (QUERY, KEY, VALUE), strict=True):
+    columns = (236, 412, 588)
+    heads = ("query", QUERY), ("keys", KEY), ("values", VALUE), ("score", INK)
+    for x, (name, color) in zip((*columns, 780), heads, strict=True):
         text(axes, x, 276, name, 17, color, "bold", "left")
     path(axes, (30, 295), (930, 295), color=RULE, line=1.2, head=False)
     path(axes, (30, 352), (930, 352), color=RULE, line=1.2, head=False)
     roles = (("Bahdanau's decoder", "this lesson", ("$W_q s_{t{-}1}$", "$W_k h_j$", "$h_j$"),
-              ("decoder", "encoder", "encoder")),
+              ("decoder", "encoder", "encoder"), r"$v^{\top}\tanh(q + k)$"),
              ("Self-attention", "lesson 03: one sentence", ("$W_q x_i$", "$W_k x_j$", "$W_v x_j$"),
-              ("this word", "every word", "every word")))
-    for y, (name, where, symbols, sources) in zip((324, 381), roles, strict=True):
+              ("this word", "each word", "each word"), r"$q \cdot k \,/\, \sqrt{d}$"))
+    for y, (name, where, symbols, sources, score) in zip((324, 381), roles, strict=True):
         text(axes, 30, y - 11, name, 17, INK, "bold", "left")
         text(axes, 30, y + 12, where, 15, MUTED, align="left")
+        text(axes, 780, y, score, 22, align="left")
         for x, symbol, source, color in zip(columns, symbols, sources, (QUERY, KEY, VALUE), strict=True):
-            box(axes, x + 41, y, 82, 38, color, symbol, 22)
-            text(axes, x + 94, y, source, 16, align="left")
+            box(axes, x + 38, y, 76, 38, color, symbol, 22)
+            text(axes, x + 84, y, source, 16, align="left")
+    return axes
+
+
+def location():
+    axes = card(236)
+    box(axes, 480, 118, 946, 220, fill=BAND, edge="none", corner=10)
+    box(axes, 66, 82, 66, 48, QUERY, "$s_t$", 26)
+    arrow(axes, (100, 82), (128, 82), QUERY, 2.4)
+    box(axes, 186, 82, 112, 66, fill=PAPER, label="$W$", size=26)
+    text(axes, 186, 140, "64 × 112", 17, MUTED)
+    arrow(axes, (243, 82), (274, 82), line=2.4)
+    words = ("the", "important", "student", "has", "sold", "the", "small", "hospitals", ".", "")
+    places, x = [], 292
+    for word in words:
+        width = max(44, text_width(word, 16) + 12)
+        places.append((x + width / 2, width))
+        x += width + 7
+    for j, ((x, width), word) in enumerate(zip(places, words, strict=True), 1):
+        heavy = {6: 0.55, 7: 0.9, 8: 0.65}.get(j, 0.06)
+        box(axes, x, 82, 40, 44, QUERY, str(j) if word else "…64", 17 if word else 15, fill=tint(QUERY, 0.5 * heavy))
+        if word:
+            box(axes, x, 168, width, 34, MUTED, word, 16, dashed=True, fill="none", text_color=MUTED)
+    text(axes, 292, 36, "a score for every position", 17, QUERY, "bold", "left")
+    text(axes, 292, 210, "the words' keys are never compared", 17, MUTED, "bold", "left")
+    return axes
+
+
+def query():
+    axes = card(270)
+    for y, title, note, after in ((74, "Previous state asks", "attend, then update", False),
+                                  (204, "Current state asks", "update, then attend", True)):
+        box(axes, 480, y, 946, 122, fill=BAND, edge="none", corner=10)
+        text(axes, 26, y - 12, title, 18, INK, "bold", "left")
+        text(axes, 26, y + 14, note, 17, INK, align="left")
+        states = ((300, "$s_{t{-}1}$"), (554, "$s_t$")) if after else ((300, "$s_{t{-}1}$"), (808, "$s_t$"))
+        for x, name in states:
+            asks = x == states[after][0]
+            box(axes, x, y, 64, 44, QUERY, name, 24, line=3.4 if asks else 1.8, fill=tint(QUERY, 0.4) if asks else None)
+        text(axes, states[after][0], y + 40, "query", 17, QUERY, "bold")
+        attend, update, context = (670, 428, 786) if after else (418, 674, 530)
+        box(axes, attend, y, 92, 40, fill=PAPER, label="attend", size=17)
+        box(axes, context, y, 52, 44, VALUE, "$c_t$", 24)
+        box(axes, update, y, 92, 40, fill=PAPER, label="update", size=17)
+        text(axes, update, y - 46, "last word", 16, INK)
+        arrow(axes, (update, y - 36), (update, y - 21))
+        ends = sorted([*((x, 32) for x, _ in states), (attend, 46), (update, 46), (context, 26), (904, 38)])
+        for (x, half), (other, to) in zip(ends, ends[1:], strict=False):
+            arrow(axes, (x + half, y), (other - to, y))
+        text(axes, 904, y, "writes", 17, INK, "bold")
+    return axes
+
+
+def paths():
+    axes = card(382)
+    words, at, left, pitch, side = 35, 17, 44, 17.4, 13
+    places = [left + pitch * j for j in range(words)]
+    for y, title, note in ((46, "Without attention", "word 18 is some 18 states from either end"),
+                           (232, "With attention", "every word is three steps from the loss")):
+        box(axes, 480, y + 58, 946, 172, fill=BAND, edge="none", corner=10)
+        text(axes, 30, y + 2, title, 18, INK, "bold", "left")
+        text(axes, 250, y + 2, note, 17, BAD if y < 100 else GOOD, "bold", "left")
+        for j, x in enumerate(places):
+            box(axes, x, y + 64, side, 26, KEY, corner=3, line=1.2, fill=tint(KEY, 0.9 if j == at else 0.14))
+    y = 110
+    for end in (0, words - 1):
+        arrow(axes, (places[at], y - 17), (places[at], y - 32), BAD, 2.6, head=False)
+        path(axes, (places[at], y - 32), (places[end], y - 32), (places[end], y - 16), color=BAD, line=2.6)
+    path(axes, (places[0], y + 15), (places[0], y + 38), (708, y + 38), (708, y + 20), color=KEY, line=2.2)
+    arrow(axes, (places[-1] + 9, y), (684, y), KEY, 2.2)
+    box(axes, 708, y, 44, 36, BAD, "$c$", 22)
+    y = 296
+    text(axes, places[at], y + 58, "word 18", 17, KEY, "bold")
+    arrow(axes, (places[at], y + 44), (places[at], y + 15), KEY, 3)
+    for x, at_y, number in ((places[at] + 20, y + 32, 1), (524, y - 34, 2), (747, y - 26, 3)):
+        disc(axes, x, at_y, str(number), VALUE, radius=11, size=15, fill=VALUE, text_color=PAPER, weight="bold")
+    path(axes, (places[at], y - 15), (places[at], y - 34), (708, y - 34), (708, y - 20), color=VALUE, line=3)
+    box(axes, 708, y, 44, 36, VALUE, "$c_t$", 22)
+    for y, name in ((110, "decoder"), (296, "output layer")):
+        arrow(axes, (731, y), (762, y), line=2.2)
+        box(axes, 820, y, 112, 36, QUERY, name, 16)
+        arrow(axes, (877, y), (894, y), line=2.2)
+        text(axes, 920, y, "loss", 17, INK, "bold")
     return axes

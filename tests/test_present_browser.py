@@ -88,18 +88,20 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
                              "document.querySelector('section.present .jp-MarkdownOutput p')).fontSize")
         assert int(re.match(r"\d+", size)[0]) >= 24
         assert [box for box in page.locator(".jp-InputPlaceholder").all() if box.is_visible()] == []
-        here = re.search(r"#/slide-\d+-\d+", page.url)[0]
-        assert here.startswith("#/slide-2")                                    # a cell that has run stays in sight
+        here = page.evaluate("location.hash")
+        assert re.match(r"#/slide-2-\d+/\d", here)                            # a cell that has run stays in sight
         with page.expect_popup(timeout=30_000) as popup:
             page.keyboard.press("t")
         notes = popup.value.locator(".speaker-controls-notes")                 # a window of its own, with a clock
         notes.get_by_text("Speaker notes").first.wait_for(timeout=60_000)
         popup.value.wait_for_function("document.getElementById('formulas')?.textContent.includes('mjx')")
-        page.wait_for_timeout(3000)                                            # its slides load, and begin at the title
-        assert here in page.url
+        page.wait_for_timeout(8000)                                            # its slides load, and begin at the title
+        assert page.evaluate("location.hash") == here                          # with the fragment that is shown
         assert "<details" not in notes.inner_text()
         assert "**" not in notes.inner_text()
         assert notes.get_by_text("Speaker notes").count() == 1
+        popup.value.keyboard.press("ArrowLeft")                                # there, a key turns the slides
+        page.wait_for_function("here => location.hash !== here", arg=here, timeout=15_000)
         popup.value.close()
         shown = page.locator(".reveal section section.present", has_text="Move it").locator(
             ".jp-CodeCell:not(.reveal-skip)").first
@@ -160,6 +162,21 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(browser_page, 
         card = page.locator("section.present section.present .jp-OutputArea", has_text="not written yet")
         card.wait_for(timeout=120_000)
         assert "#/slide-3-2" in page.url
+
+
+def test_a_long_sentence_of_the_two_translators_ends_where_the_slide_does(browser_page, tmp_path):
+    page = browser_page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    with presented(page, tmp_path, "02"):
+        page.wait_for_timeout(3000)
+        view = page.locator("section section .two-translators").last
+        page.evaluate("id => { location.hash = `#/${id}` }", view.evaluate("view => view.closest('section').id"))
+        page.wait_for_timeout(2000)
+        view.locator(".tt-length input").press("End")
+        words = view.locator("[lang=en] .tr-word")
+        assert words.count() > 38
+        assert words.first.evaluate("word => parseFloat(getComputedStyle(word).fontSize)") >= 24
+        assert view.bounding_box()["y"] + view.bounding_box()["height"] <= 700
 
 
 def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_page, tmp_path):

@@ -30,6 +30,11 @@ def words(page, name):
     return page.get_by_role("list", name=f"translation {name} attention", exact=True).locator("li").all_inner_texts()
 
 
+def english(page):
+    """The words of the sentence, as they are shaded."""
+    return page.get_by_role("list", name="English sentence, word by word").locator("li").all_inner_texts()
+
+
 def slider(page):
     return page.get_by_role("slider", name="words in the sentence")
 
@@ -63,7 +68,7 @@ def test_the_famous_sentence_is_there_at_once(show):
     assert words(page, "with") == list(EXAMPLE.target)
     counts = page.locator(".tt-count").all_inner_texts()
     assert counts[1] == f"{len(EXAMPLE.target)} of {len(EXAMPLE.target)} words right"
-    assert page.locator(".av-halo").count() == len(EXAMPLE.links) + 1  # one in the legend
+    assert english(page) == [*EXAMPLE.source, "<eos>"]
     assert " ".join(EXAMPLE.target) in page.locator(".tr-truth").inner_text()
 
 
@@ -86,10 +91,30 @@ def test_the_slider_makes_the_sentence_longer(show):
 def test_a_word_is_looked_at(show):
     page = show(TwoTranslators(SHORT))
     page.get_by_role("button", name="dormi").click()
-    assert page.locator(".av-readout").inner_text().startswith("dormi → slept")
+    said = page.get_by_role("status").filter(has_text="looks at")
+    assert said.inner_text().startswith("dormi looks at slept ")
     assert page.locator(".tr-word[aria-current]").inner_text() == "dormi"
-    page.locator(".av-stage").press("ArrowUp")
-    assert page.locator(".tr-word[aria-current]").inner_text() == "a"
+    weights = {word.inner_text(): float(word.evaluate("word => word.style.getPropertyValue('--weight')"))
+               for word in page.locator("[lang=en] .tr-word").all()}
+    assert max(weights, key=weights.get) == "slept"
+    assert sum(weights.values()) == pytest.approx(1, abs=1e-3)
+    page.get_by_role("button", name="homme").hover()
+    assert said.inner_text().startswith("homme looks at man ")
+    page.keyboard.press("Tab")                                                 # the keyboard goes on from "dormi"
+    assert page.locator(".tr-word[aria-current]").inner_text() == "."
+
+
+def test_it_opens_on_a_word_that_only_attention_got_right(show):
+    text = "the university of a hospital sells an old school ."
+    page = show(TwoTranslators(text))
+    looked_at = page.locator(".tr-word[aria-current]")
+    assert page.locator("[aria-label='without attention'] del").all_inner_texts() == ["vieil"]
+    assert looked_at.inner_text() == "vieille"
+    typed(page, text.replace("hospital", "dog"))                               # no truth known: where the two differ
+    lost, kept = words(page, "without"), words(page, "with")
+    assert looked_at.inner_text() == next(k for w, k in zip(lost, kept, strict=False) if w != k)
+    typed(page, SHORT)                                                         # both right
+    assert looked_at.inner_text() == "l'"
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -142,12 +167,27 @@ def test_in_a_deck_only_the_remote_control_turns(browser_page, tmp_path):
                                   ("ArrowRight", "ArrowLeft", "2", "n", "Home"))
 
 
+@pytest.mark.parametrize("length", [4, 10, 18, 26, 34, 40])
+def test_a_sentence_of_any_length_is_read_on_a_slide_from_the_last_row(browser_page, tmp_path, length):
+    page = browser_page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    open_slides(page, tmp_path, TwoTranslators(SHORT), tags=("hide-input",))
+    page.evaluate("Reveal.slide(1)")
+    slider(page).evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", length - 4)
+    assert len(english(page)) == length + 1
+    assert page.locator(".two-translators").bounding_box()["height"] <= 600
+    for part in page.locator(".two-translators .tr-words").all():
+        size, cut = part.evaluate("e => [parseFloat(getComputedStyle(e).fontSize), e.scrollHeight - e.clientHeight]")
+        assert size >= 24
+        assert cut <= 0
+
+
 def test_update_draws_in_place_and_tells_nothing(show):
     page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
     page.evaluate("shown.update({...state, text: 'the queen\\nslept'})")
     assert words(page, "with") == ["la", "reine", "a", "dormi", "."]
     page.evaluate("shown.update({...state, title: 'new'})")
-    assert page.locator(".attention-view").count() == 1
+    assert page.locator("[lang=en]").count() == 1
     assert page.evaluate("told") == []
     typed(page, "the man slept")
     assert page.evaluate("told") == [{"text": "the man slept"}]

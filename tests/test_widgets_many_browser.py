@@ -151,8 +151,8 @@ PRINTED = {
     "SoftmaxLab": ([".sl-formula", ".sl-key", ".sl-lane i", ".sl-weight", ".sl-bar i", ".sl-meter"], [], "#0e7490"),
     "Translator": ([".tr-text", ".tr-words", ".tr-chose", ".tr-bar i", ".tr-share", ".tr-truth", ".av-cells"],
                    "l' l' l' l' l' l' l' étudiant . <eos>".split(), "#4b5563"),
-    "TwoTranslators": ([".tr-text", ".tr-words", ".tt-count", ".tt-length", ".tr-truth", ".av-cells"],
-                       "les lois ne signent pas les lois .".split(), None),
+    "TwoTranslators": ([".tr-text", ".tr-words", ".tt-count", ".tt-length", ".tr-truth", "[lang=en]"],
+                       "les lois ne signent pas les lois .".split(), "#ffb054"),
 }
 
 

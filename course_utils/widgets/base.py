@@ -24,7 +24,7 @@ from .still import figure_picture
 STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # what a widget builds on beside the foundation: a widget that is shown inside it, or what several share
-INSIDE = dict.fromkeys(("translator", "two_translators"), ("attention_view", "sentence"))
+INSIDE = {"translator": ("attention_view", "sentence"), "two_translators": ("sentence",)}
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
 
 

@@ -13,7 +13,8 @@ class TwoTranslators(SentenceWidget):
     page, without a kernel and without a network. Type a sentence of their 131 words (the arrow down chooses one that is
     offered, Enter translates), choose one of 300 that neither has seen in training, or move the slider to a shorter or
     longer one. Words that are not those of the true translation are marked and counted; where none is known, those in
-    which the two differ are marked. A word of the translation with attention shows its row in an `AttentionView`::
+    which the two differ are marked. A word of the translation with attention shows what the model looked at when it
+    wrote it: the English words, as bright as their weights::
 
         view = TwoTranslators("the minister signed the important agreement .")
         view                                    # the last line of a cell shows it

@@ -6,6 +6,8 @@ window._JUPYTERLAB["course-live"] = {
   get: async () => () => ({ __esModule: true, default: [{ id: "course-live:slides", autoStart: true, activate }] }),
 };
 
+const TAKES_A_STEP = 2000; // milliseconds, from a key in the notes' window to its message
+
 function activate({ commands }) {
   // RISE goes on to the next cell, and with it to the next slide.
   for (const mode of ["jp-mod-commandMode", "jp-mod-editMode"]) {
@@ -103,23 +105,26 @@ function grow() {
   view.style.zoom = Math.max(0.85, Math.min(2, room(view) / height, slide.clientWidth / width));
 }
 
-// The notes' window loads the slides anew. They begin with the title, and would take these slides there. And its notes
-// are copies of what stands here, without the rules that formulas are drawn by.
+// The notes' window shows the slides once more. While its copy finds its place, it says where it is, and would take these
+// slides to the title, or a fragment back: so they follow it only after a key or a click there. And its notes are copies
+// of what stands here, without the rules that formulas are drawn by.
 function keepTheSlide() {
   const { open } = window;
-  let notes = null, atTitle = false;
-  window.open = (...given) => {
-    atTitle = false;
-    return (notes = open.apply(window, given));
-  };
+  let notes = null, touched = 0;
+  const touch = () => { touched = Date.now(); };
+  window.open = (...given) => (notes = open.apply(window, given));
   window.addEventListener("message", (event) => {
     if (!notes || event.source !== notes) return;
-    const { type, method, args } = JSON.parse(event.data);
-    if (type === "heartbeat") return formulas(notes.document);
-    if (atTitle || method !== "setState" || args[0].indexh || args[0].indexv || /#\/slide-0\b/.test(location.hash)) return;
-    atTitle = true; // after this once one may go there
+    const { type, method } = JSON.parse(event.data);
+    if (type === "heartbeat") {
+      for (const frame of [notes, ...Array.from({ length: notes.length }, (_, k) => notes[k])]) {
+        for (const name of ["keydown", "pointerdown"]) frame.addEventListener(name, touch, { capture: true }); // once each
+      }
+      return formulas(notes.document);
+    }
+    if (method !== "setState" || Date.now() - touched < TAKES_A_STEP) return;
     event.stopImmediatePropagation();
-    window.postMessage(JSON.stringify({ namespace: "reveal-notes", type: "connected" }), location.origin);
+    window.postMessage(JSON.stringify({ namespace: "reveal-notes", type: "connected" }), location.origin); // where these are
   }, { capture: true });
 }
 
