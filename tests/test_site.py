@@ -110,7 +110,7 @@ def test_everything_is_there_and_every_link_leads_somewhere(site):
     names = sorted(path.name for path in (site / "assets").iterdir())
     assert [name for name in names if not re.fullmatch(r"[0-9a-f]{16}\.(png|svg)", name)] == [
         "headings.js", "mathjax.js", "site.css", "site.js"]
-    assert len(names) == 4 + 4, "each picture once, though it is on every page and slide"
+    assert len(names) == 4 + 3, "each picture once, though it is on every page and slide"
     assert broken(site) == []
     assert all(path.stat().st_size < 1_500_000 for path in site.glob("*.html")), "MathJax stands in one file"
 
