@@ -399,7 +399,7 @@ def dl_side_by_side(x, memory, mask, src_mask, self_attention, cross_attention, 
     return x + self_attention(h, h, mask) + cross_attention(norm_2(x), memory, src_mask) + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: cross_attention was given `memory` as its query: who asks?; cross_attention was given "
+@wrong("decoder_layer", "Why: cross_attention was given `memory` as its query: who asks? cross_attention was given "
                         "`norm_2(")
 def dl_source_asks(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     h = norm_1(x)
@@ -416,7 +416,7 @@ def dl_causal_twice(x, memory, mask, src_mask, self_attention, cross_attention, 
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "self_attention was given `src_mask` as its mask: who is hidden?; cross_attention was given "
+@wrong("decoder_layer", "self_attention was given `src_mask` as its mask: who is hidden? cross_attention was given "
                         "`mask`")
 def dl_masks_swapped(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     h = norm_1(x)
@@ -425,7 +425,7 @@ def dl_masks_swapped(x, memory, mask, src_mask, self_attention, cross_attention,
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: self_attention was given `x` as its keys: who answers?")
+@wrong("decoder_layer", "self_attention was given `x` as its keys, and `norm_1(x)` as its query. Both are")
 def dl_keys_without_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
                          norm_3):
     x = x + self_attention(norm_1(x), x, mask)
@@ -457,7 +457,7 @@ def dl_padding_seen(x, memory, mask, src_mask, self_attention, cross_attention, 
     return x + feed_forward(norm_3(x))
 
 
-@wrong("decoder_layer", "Why: cross_attention was given `norm_2(memory)` as its keys: who answers?")
+@wrong("decoder_layer", "cross_attention was given `norm_2(memory)` as its keys. `memory` goes in as it is.")
 def dl_memory_normed(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     h = norm_1(x)
     x = x + self_attention(h, h, mask)

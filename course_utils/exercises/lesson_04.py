@@ -284,14 +284,13 @@ CAUSAL, GIVEN = "not seen.tril(-1).any()", "moves(layer, x, memory, src_mask)"
 READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
-    "on ordinary inputs": _planted("a right one, norms after the sums (post-LN)", pre_norm=False),
-    "when the layer is right and has its norms in front (pre-LN)":
-        _planted("a right one, norms in front of the sublayers (pre-LN)", width=3),
+    "on ordinary inputs": _planted("a right one", width=3),
+    "when the layer is right and has its norms after the sums (post-LN)":
+        _planted("a right one, norms after the sums (post-LN)", pre_norm=False),
     "when the layer is right, and only rounding depends on what it must not see":
         _planted("a right one that masks after the softmax and divides again", weigh=_masked_after_and_divided),
     "when the layer is right, and the padding stands in front of the words":
         _planted("a right one, and the padding is not at the end", padding="in front"),
-    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
     "when the layer is right, and norms the memory": _planted("a right one that norms the memory", norm_memory=True),
     "when the layer's norms take mean and variance over the positions":
         _planted("one whose norms take mean and variance over the positions", norm_axis=-2, pre_norm=False),
@@ -316,6 +315,7 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when the padding stands in front of the words, and the layer sees the first of it":
         _planted("one that sees word 0 of the memory, which is padding", of_cross=[("all", "first", True)],
                  padding="in front"),
+    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
 }, (
     *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in "
           "a copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
@@ -327,9 +327,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
      GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
     ("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs before "
      "it, out[:t]: output t may change, and so may all after it.", CAUSAL, "not seen.tril().any()"),
-    *each("A layer that reads every word of the memory is said not to. Either reads_memory is turned round: it is "
-          "True if the outputs change. Or rows of padding were asked to be True as well: take those of words, "
-          "read[src_mask], wherever they are.",
+    *each("A layer that reads every word of the memory is said not to. Were rows of padding asked to be True as well? "
+          "How many words there are, and where, says src_mask: read[src_mask]. Or reads_memory is turned round: it is "
+          "True if the outputs move.",
           (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
           (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
     *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the "

@@ -111,7 +111,7 @@ class Layer(Exercise):
             if isinstance(mine, WrongAnswer):
                 raise WrongAnswer(f"{self.name}: {condition}, {mine}")
             if isinstance(mine, Formula) and (odd := self._roles(given, roles)):
-                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {'; '.join(odd)}")
+                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {' '.join(odd)}")
             odd = [_times(part, calls.count(part)) for part in self.parameters if calls.count(part) != once.count(part)]
             if not isinstance(mine, Formula):
                 told = re.sub("'Formula'( object)?", "a symbol", str(mine))
@@ -158,13 +158,18 @@ class Layer(Exercise):
         for (part, role), right in roles.items():
             got = given.get((part, role), right)
             first, asked = next((key, asked) for key, asked in roles.items() if key[0] == part)
+            told = f"{part} was given `{got}` as its {role}"
             if first != (part, role) and asked == right:      # both the same: whatever the first was given
-                wrong = got != given.get(first, got)
-            elif str(right).isidentifier():
-                wrong = got != right
-            else:                                             # how it is normed is told by the formula
-                wrong = str(got).isidentifier() and str(got) not in re.findall(r"\w+", str(right))
-            odd += [f"{part} was given `{got}` as its {role}: {self.asks[role]}"] * wrong
+                query = given.get(first, got)
+                normed = isinstance(got, Formula) and got in query.given().values()
+                odd += [f"{told}, and `{query}` as its {first[1]}. Both are what the norm returned."
+                        if normed else f"{told}: {self.asks[role]}"] * (got != query)
+            elif str(right).isidentifier():                   # one of the arguments, as it came
+                changed = isinstance(got, Formula) and right in got.given().values()
+                odd += [f"{told}. `{right}` goes in as it is." if changed else f"{told}: {self.asks[role]}"
+                        ] * (got != right)
+            elif str(got).isidentifier() and str(got) not in re.findall(r"\w+", str(right)):
+                odd.append(f"{told}: {self.asks[role]}")      # how it is normed is told by the formula
         return odd
 
     def _lost(self, mine: Formula, make) -> list[str]:
