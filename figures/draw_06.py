@@ -87,11 +87,6 @@ def _summed():
         assert weights.sum() == q @ z
 
 
-def _needed():
-    """How many pairs the window of the drawing of blocks has."""
-    return sum(min(i, BLOCK) + 1 for i in range(BLOCKED))
-
-
 def _row(numbers):
     return ", ".join(map(str, numbers))
 
@@ -151,8 +146,7 @@ ALT = {
         f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. The matrix has queries in rows "
         f"and keys in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
         f"computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
-        "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked. "
-        f"In all {2 * BLOCKED * BLOCK} cells have a frame, {_needed()} of them are in the window.",
+        "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked.",
     "06_strips":
         f"The pairs of a causal model, in blocks. A square of {STRIPS} by {STRIPS} cells: rows are blocks of queries, "
         f"columns blocks of keys. Each block of queries meets the keys up to its own end: a staircase of "
