@@ -25,11 +25,15 @@ PICTURE = ("........", "..####..", ".#....#.", "......#.", "...###..", "......#.
 """A digit of eight by eight."""
 PIXEL = (4, 5)
 """Row and column of the pixel that asks, from 0."""
-SCORES = (1, 2, 0, 1, 3, 1, 2, 4)
-VALUES = (5, 1, 4, 2, 3, 6, 2, 4)
+SCORES = (1, 2, 0, 1, 3, 1)
+VALUES = (5, 1, 4, 2, 3, 6)
 TILE = 2
 N, D = 512, 64
 """Length and d_k of the two products; the drawing is to scale."""
+SUMMED = (((1, 1), (2, 1), (1, 3)), ((1, 2), (1, 3), (2, 0)), ((2, 1), (1, 1), (0, 2)))
+"""Three tokens of linear attention: φ(q), φ(k) and v."""
+STRIPS = 16
+"""Blocks of the drawing of section 2."""
 BLOCKED, BLOCK = 12, 4
 """Positions and window of the drawing of blocks."""
 HEADS = 8
@@ -71,12 +75,23 @@ def _shifted():
     return by_distance, padded, again, again[1:].reshape(QUERIES, SLOTS)
 
 
-def _needed():
-    """How many pairs the window of the drawing of blocks has."""
-    return sum(min(i, BLOCK) + 1 for i in range(BLOCKED))
+def _summed():
+    """Linear attention token by token: φ(q), φ(k), v, and then S, z and what is read out, as a sum and its divisor."""
+    S, z = np.zeros((2, 2), dtype=int), np.zeros(2, dtype=int)
+    for token, (q, k, v) in enumerate(np.array(SUMMED)):
+        S, z = S + np.outer(k, v), z + k
+        yield q, k, v, S, z, q @ S, q @ z
+        before = np.array(SUMMED)[:token + 1]
+        weights = before[:, 1] @ q                                              # the same from all pairs
+        assert (weights @ before[:, 2] == q @ S).all()
+        assert weights.sum() == q @ z
 
 
-TILES = list(_online())
+def _row(numbers):
+    return ", ".join(map(str, numbers))
+
+
+TILES, SUMS = list(_online()), list(_summed())
 ALL_AT_ONCE = sum(exp(x) * v for x, v in zip(SCORES, VALUES, strict=True)) / sum(exp(x) for x in SCORES)
 """The same output from the softmax over all scores."""
 
@@ -120,20 +135,32 @@ ALT = {
         f"distances {', '.join(str(8 * (i + 1)) for i in range(PIXEL[0]))}, shown by arcs. Lost: the pixel above is 8 "
         "places away. Recovered: a row head sees the neighbours, a column head every eighth place.",
     "06_tiles":
-        f"The softmax of one query over {len(SCORES)} scores, in four tiles of two. Scores "
+        f"The softmax of one query over {len(SCORES)} scores, in three tiles of two. Scores "
         f"{', '.join(map(str, SCORES))}; values {', '.join(map(str, VALUES))}. After each tile: "
         + " ".join(f"tile {i}, m = {m}, {f'old s and o times {factor:.2f}, ' * (i > 1)}s = {s:.2f}, o = {o:.2f}."
                    for i, (_, _, factor, m, s, o) in enumerate(TILES, 1))
         + f" When the maximum m grows, s and o of the tiles before are rescaled by the factor exp(old m − new m). At "
-        f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all eight at once gives the same, "
+        f"the end o / s = {TILES[-1][5] / TILES[-1][4]:.3f}, and the softmax over all six at once gives the same, "
         f"{ALL_AT_ONCE:.3f}. Only two scores are held at any time.",
     "06_blocks":
         f"A sliding window of {BLOCK}, computed in blocks, for {BLOCKED} positions. The matrix has queries in rows "
         f"and keys in columns. Each query sees its own key and the {BLOCK} before it, a band. Frames show what is "
         f"computed: each block of {BLOCK} queries with its own block of keys and the block before. The keys before "
-        "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked. "
-        f"{2 * BLOCKED * BLOCK} scores are computed, {_needed()} are needed; the causal triangle has "
-        f"{BLOCKED * (BLOCKED + 1) // 2}.",
+        "block 0 do not exist: padding, drawn hatched. The cells of a frame outside the band are computed and masked.",
+    "06_strips":
+        f"The pairs of a causal model, in blocks. A square of {STRIPS} by {STRIPS} cells: rows are blocks of queries, "
+        f"columns blocks of keys. Each block of queries meets the keys up to its own end: a staircase of "
+        f"{STRIPS * (STRIPS + 1) // 2} of {STRIPS**2} cells is computed, {STRIPS * (STRIPS + 1) // 2 / STRIPS**2:.0%}. "
+        f"The {STRIPS} cells on the diagonal are half masked; above them nothing is computed. One strip, a block of "
+        "queries with its keys, is held at a time.",
+    "06_sums":
+        "Linear attention, causal, as two running sums over three tokens, with d = 2. For each token: what comes in, "
+        "the product of φ(k) and v, a matrix of d by d; what is kept, the sums S, d by d, and z, d by 1; what is read "
+        "out, φ(q) times S, divided by φ(q) times z. "
+        + " ".join(f"Token {t}: φ(k) = ({_row(k)}), v = ({_row(v)}); rows of S ({_row(S[0])}) and ({_row(S[1])}), z = "
+                   f"({_row(z)}); with φ(q) = ({_row(q)}) it reads out ({_row(top)}) divided by {low}."
+                   for t, (q, k, v, S, z, top, low) in enumerate(SUMS, 1))
+        + " The sums do not grow, however many tokens come.",
     "06_stack":
         f"The scores of a sliding window as a stack. {BLOCKED} positions, window {BLOCK}: {BLOCKED // BLOCK} blocks "
         f"of {BLOCK} queries by {2 * BLOCK} keys. Block 0: the left half is padding, hatched; keys 0 to {BLOCK - 1}. "
@@ -448,16 +475,16 @@ def _signed(value):
 
 def tiles():
     axes = card(480)
-    panel, pitch, edge, cell, high = 196, 210, 118, 22, 26
-    rows = {"scores": 72, "values": 102, "largest m": 146, "weights": 184, "factor": 236, "sum s": 290,
-            "output o": 350}
+    panel, pitch, edge, cell, high = 258, 272, 146, 32, 30
+    rows = {"scores": 70, "values": 104, "largest m": 148, "weights": 190, "factor": 240, "sum s": 292,
+            "output o": 356}
     notes = {"weights": "exp(x − m)", "factor": "old s and o"}
     for name, y in rows.items():
-        text(axes, edge - 10, y, name, 15, VALUE if name == "values" else INK, "bold", "right")
+        text(axes, edge - 10, y, name, 19, VALUE if name == "values" else INK, "bold", "right")
         if name in notes:
-            text(axes, edge - 10, y + 20, notes[name], 15, MUTED, align="right")
+            text(axes, edge - 10, y + 23, notes[name], 17, MUTED, align="right")
     for number in range(len(TILES)):
-        box(axes, edge + panel / 2 + pitch * number, 199, panel, 382, fill=BAND, edge="none", corner=10)
+        box(axes, edge + panel / 2 + pitch * number, 205, panel, 396, fill=BAND, edge="none", corner=10)
     old = (-np.inf, 0.0, 0.0)
     for number, (scores, values, factor, m, s, o) in enumerate(TILES, 1):
         left = edge + pitch * (number - 1)
@@ -467,14 +494,14 @@ def tiles():
             on = p // TILE == number - 1
             x = begin + (p + 0.5) * cell
             for name, numbers, color in (("scores", SCORES, INK), ("values", VALUES, VALUE)):
-                box(axes, x, rows[name], cell - 2, high - 2, color if on else RULE, str(numbers[p]) if on else "", 15,
+                box(axes, x, rows[name], cell - 2, high - 2, color if on else RULE, str(numbers[p]) if on else "", 19,
                     fill=tint(color, 0.2) if on else PAPER, corner=2, line=1.8 if on else 1, weight="bold")
         weights, grew = [exp(score - m) for score in scores], number > 1 and factor < 1
-        text(axes, middle, rows["largest m"], f"max({', '.join(map(_signed, (old[0], *scores)))}) = {_signed(m)}", 15,
+        text(axes, middle, rows["largest m"], f"max({', '.join(map(_signed, (old[0], *scores)))}) = {_signed(m)}", 19,
              INK, "bold" if grew else "normal")
-        text(axes, middle, rows["weights"], ",  ".join(f"{w:.2f}" for w in weights), 15)
+        text(axes, middle, rows["weights"], ",  ".join(f"{w:.2f}" for w in weights), 19)
         words = f"exp({_signed(old[0])} − {m}) = {factor:.2f}" if number > 1 else "nothing yet"
-        box(axes, middle, rows["factor"], panel - 24, 32, BAD if grew else RULE, words, 15, fill=PAPER,
+        box(axes, middle, rows["factor"], panel - 20, 36, BAD if grew else RULE, words, 19, fill=PAPER,
             line=2.4 if grew else 1.2, weight="bold" if grew else "normal", text_color=BAD if grew else INK)
         for name, before, after, new in (
                 ("sum s", old[1], s, sum(weights)),
@@ -483,21 +510,21 @@ def tiles():
             if number == 1:
                 shrink, rest = "", " + ".join(f"{w:.2f}" if name == "sum s" else f"{w:.2f} × {v}"
                                               for w, v in zip(weights, values, strict=True))
-            first = text_width(shrink, 15, "bold" if grew else "normal") + 6 if shrink else 0
-            x = middle - (first + text_width(rest, 15)) / 2
+            first = text_width(shrink, 19, "bold" if grew else "normal") + 6 if shrink else 0
+            x = middle - (first + text_width(rest, 19)) / 2
             if shrink:
-                text(axes, x, y, shrink, 15, BAD if grew else INK, "bold" if grew else "normal", "left")
-            text(axes, x + first, y, rest, 15, align="left")
-            text(axes, middle, y + 23, f"= {after:.2f}", 16, INK, "bold")
+                text(axes, x, y, shrink, 19, BAD if grew else INK, "bold" if grew else "normal", "left")
+            text(axes, x + first, y, rest, 19, align="left")
+            text(axes, middle, y + 27, f"= {after:.2f}", 20, INK, "bold")
         if number < len(TILES):
-            for y in (rows["largest m"], rows["sum s"] + 23, rows["output o"] + 23):
-                arrow(axes, (left + panel - 16, y), (left + pitch + 16, y), INK, 2.2)
+            for y in (rows["sum s"] + 27, rows["output o"] + 27):
+                arrow(axes, (middle + 50, y), (middle + pitch - 50, y), INK, 2.2)
         old = (m, s, o)
-    text(axes, edge, 420, f"result = o / s = {o / s:.3f} (from unrounded o, s)", 17, INK, "bold", "left")
+    text(axes, edge, 426, f"result = o / s = {o / s:.3f} (unrounded)", 19, INK, "bold", "left")
     words = f"softmax over all {len(SCORES)} scores at once: {ALL_AT_ONCE:.3f}"
-    text(axes, edge, 452, f"✓  {words}", 17, GOOD, "bold", "left")
-    text(axes, 944, 420, f"held at any time: {TILE} scores,", 15, align="right")
-    text(axes, 944, 444, f"{TILE} values, and m, s, o", 15, align="right")
+    text(axes, edge, 458, f"✓  {words}", 19, GOOD, "bold", "left")
+    text(axes, 948, 426, f"held: {TILE} scores,", 19, align="right")
+    text(axes, 948, 454, f"{TILE} values, m, s, o", 19, align="right")
     return axes
 
 
@@ -516,30 +543,50 @@ def _block(axes, left, top, number, cell):
 
 
 def blocks():
-    axes, cell, left, top = card(388), 26, 100, 48
-    box(axes, 480, 194, 944, 376, fill=BAND, edge="none", corner=10)
+    axes, cell, left, top = card(420), 29, 104, 48
+    box(axes, 480, 210, 944, 408, fill=BAND, edge="none", corner=10)
     begin = left + BLOCK * cell
     for j in range(BLOCKED):
-        text(axes, begin + (j + 0.5) * cell, top - 16, str(j), 17, KEY)
-        text(axes, left - 18, top + (j + 0.5) * cell, str(j), 17, QUERY)
+        text(axes, begin + (j + 0.5) * cell, top - 18, str(j), 19, KEY)
+        text(axes, left - 18, top + (j + 0.5) * cell, str(j), 19, QUERY)
     _squares(axes, begin, top, np.ones((BLOCKED, BLOCKED), dtype=bool), cell, 0.84, PAPER)
-    text(axes, left, top - 16, "key", 18, KEY, "bold", "left")
-    text(axes, 24, top - 16, "query", 18, QUERY, "bold", "left")
+    text(axes, left, top - 18, "key", 20, KEY, "bold", "left")
+    text(axes, 20, top - 18, "query", 20, QUERY, "bold", "left")
     for number in range(BLOCKED // BLOCK):
         _block(axes, left + number * BLOCK * cell, top + number * BLOCK * cell, number, cell)
-    x, counts = 576, (f"{2 * BLOCKED * BLOCK} computed", f"{_needed()} needed",
-                      f"{BLOCKED * (BLOCKED + 1) // 2} in the causal triangle")
-    for row, (words, shown) in enumerate((("in the window", "seen"), ("computed, masked", "masked"),
-                                          ("padding: masked", ""))):
-        y = 84 + 36 * row
-        if shown:
-            box(axes, x + 10, y, 22, 22, fill=SEEN if shown == "seen" else PAPER,
+    x = 620
+    for row, (words, shown) in enumerate((("a frame: computed", "frame"), ("in the window", "seen"),
+                                          ("masked", "masked"), ("padding: masked", ""))):
+        y = 112 + 54 * row
+        if shown == "frame":
+            box(axes, x + 14, y, 28, 28, INK, fill="none", corner=4, line=2.4)
+        elif shown:
+            box(axes, x + 14, y, 26, 26, fill=SEEN if shown == "seen" else PAPER,
                 color=GOOD if shown == "seen" else RULE, corner=3, line=1.2)
         else:
-            _hatched(axes, x, y - 10, 20, MUTED)
-        text(axes, x + 36, y, words, 20, align="left")
-    for row, words in enumerate(counts):
-        text(axes, x, 236 + 44 * row, words, 25, (INK, GOOD, MUTED)[row], "bold", "left")
+            _hatched(axes, x + 2, y - 12, 24, MUTED)
+        text(axes, x + 48, y, words, 22, align="left")
+    text(axes, x, 344, f"n = {BLOCKED}, w = {BLOCK}", 22, MUTED, align="left")
+    return axes
+
+
+def strips():
+    axes, cell, left, top, strip = card(256), 14, 92, 16, 10
+    box(axes, 480, 128, 944, 252, fill=BAND, edge="none", corner=10)
+    shown, side, x, y = np.tri(STRIPS, dtype=bool), STRIPS * cell, left + (strip + 1) * cell, top + (strip + 0.5) * cell
+    box(axes, left + side / 2, top + side / 2, side, side, INK, fill=PAPER, corner=2, line=1.8)
+    _squares(axes, left, top, shown & ~np.eye(STRIPS, dtype=bool), cell, 0.9, SEEN)
+    _squares(axes, left, top, np.eye(STRIPS, dtype=bool), cell, 0.9, AHEAD, GOOD, 1)
+    box(axes, (left + x) / 2, y, x - left + 2, cell + 2, INK, fill="none", corner=1, line=2.8)
+    path(axes, (x + 4, y), (372, y), color=INK, line=1.8, head=False)
+    text(axes, 48, top + side / 2, "query", 20, QUERY, "bold")
+    text(axes, left + side + 28, top + 12, "key", 20, KEY, "bold")
+    computed = STRIPS * (STRIPS + 1) // 2
+    text(axes, 380, 50, f"{computed} of {STRIPS} × {STRIPS} blocks: {computed / STRIPS**2:.0%}", 26, GOOD, "bold",
+         "left")
+    text(axes, 380, 104, "light: computed in full, half masked", 22, align="left")
+    text(axes, 380, y, "one strip: held at a time", 22, align="left")
+    text(axes, 380, 216, "above the diagonal: never computed", 22, align="left")
     return axes
 
 
@@ -560,9 +607,9 @@ def _matrix(axes, x, y, rows, columns, label, color=INK, line=1.8):
     width, height = (144 * size / N for size in (columns, rows))
     box(axes, x, y, width, height, color, corner=1, line=line)
     if label:
-        text(axes, x, y - height / 2 - 15, label, 16, color, "bold")
+        text(axes, x, y - height / 2 - 16, label, 19, color, "bold")
     if rows != columns:
-        text(axes, x, y + height / 2 + 14, "n × d" if rows == N else "d × n", 15, MUTED)
+        text(axes, x, y + height / 2 + 15, "n × d" if rows == N else "d × n", 17, MUTED)
 
 
 def linear():
@@ -571,7 +618,7 @@ def linear():
         first = top == 8
         y = top + 122
         box(axes, 480, top + 114, 940, 228, fill=BAND, edge="none", corner=10)
-        text(axes, 650, top + 30, formula, 20, INK, "bold", "left")
+        text(axes, 650, top + 32, formula, 24, INK, "bold", "left")
         signs = ((92, "·"), (280, "="), (470, "·"), (532, "=")) if first else (
             (220, "·"), (276, "="), (432, "·"), (490, "="))
         for x, sign in signs:
@@ -581,26 +628,72 @@ def linear():
             _matrix(axes, 62, y, N, D, "φ(Q)", QUERY)
             _matrix(axes, 184, y, D, N, "φ(K)ᵀ", KEY)
             _matrix(axes, 376, y, N, N, "", color, line=2.6)
-            text(axes, 376, y - 12, "n × n", 20, color, "bold")
-            text(axes, 376, y + 14, f"{N * N:,}", 16, color)
+            text(axes, 376, y - 12, "n × n", 22, color, "bold")
+            text(axes, 376, y + 16, f"{N * N:,}", 19, color)
             _matrix(axes, 502, y, N, D, "V", VALUE)
             _matrix(axes, 566, y, N, D, "output", INK)
         else:
             _matrix(axes, 126, y, D, N, "φ(K)ᵀ", KEY)
             _matrix(axes, 248, y, N, D, "V", VALUE)
             _matrix(axes, 308, y, D, D, "d × d", color, line=2.6)
-            text(axes, 308, y + 25, f"{D * D:,}", 16, color)
+            text(axes, 308, y + 26, f"{D * D:,}", 18, color)
             arrow(axes, (330, y), (366, y), color, 2.4)
             _matrix(axes, 402, y, N, D, "φ(Q)", QUERY)
             _matrix(axes, 460, y, D, D, "", color, line=2.6)
             _matrix(axes, 522, y, N, D, "output", INK)
         count = 4 * N * N * D if first else 4 * N * D * D
-        text(axes, 650, top + 76, "4 n² d FLOPs" if first else "4 n d² FLOPs", 20, align="left")
-        text(axes, 650, top + 108, f"= {count / 1e6:.1f} million", 20, color, "bold", "left")
-        notes = (("a softmax around the square", "allows no other order") if first else
+        text(axes, 650, top + 76, "4 n² d FLOPs" if first else "4 n d² FLOPs", 22, align="left")
+        text(axes, 650, top + 108, f"= {count / 1e6:.1f} million", 23, color, "bold", "left")
+        notes = (("a softmax in between", "allows no other order") if first else
                  (f"n / d = {N // D} times fewer", f"to scale: n = {N}, d = {D}"))
         for row, words in enumerate(notes):
-            text(axes, 650, top + 154 + 30 * row, words, 19, align="left")
+            text(axes, 650, top + 154 + 30 * row, words, 21, align="left")
+    return axes
+
+
+def _numbers(axes, left, top, values, color, cell=34):
+    """A small matrix with its numbers."""
+    values = np.atleast_2d(values)
+    for (i, j), value in np.ndenumerate(values):
+        box(axes, left + (j + 0.5) * cell, top + (i + 0.5) * cell, cell - 2, cell - 2, color, str(value), 19,
+            corner=2, line=1.4, text_color=INK)
+
+
+def sums():
+    axes, edge, panel, pitch = card(480), 134, 264, 274
+    for y, name, formula in ((122, "comes in", "φ(k) vᵀ, φ(k)"), (260, "kept", "S, z"), (402, "read out", "")):
+        text(axes, 12, y - 14 - 28 * (name == "read out"), name, 20, INK, "bold", "left")
+        text(axes, 12, y + 16, formula, 17, MUTED, align="left")
+    for y, formula in ((408, "φ(q)ᵀ S"), (442, "φ(q)ᵀ z")):
+        text(axes, 64, y, formula, 19, MUTED)
+    path(axes, (24, 425), (104, 425), color=MUTED, line=1.4, head=False)
+    for number in range(len(SUMS)):
+        box(axes, edge + pitch * number + panel / 2, 240, panel, 472, fill=BAND, edge="none", corner=10)
+    for number, (q, k, v, S, z, upper, lower) in enumerate(SUMS):
+        left = edge + pitch * number
+        step(axes, left + panel / 2, 28, number + 1, f"token {number + 1}")
+        x, side = left + 100, left + 208
+        text(axes, x - 56, 73, "v", 20, VALUE, "bold")
+        _numbers(axes, x, 56, v, VALUE)
+        text(axes, x - 68, 130, "φ(k)", 19, KEY, "bold")
+        _numbers(axes, x - 40, 96, k[:, None], KEY)
+        _numbers(axes, x, 96, np.outer(k, v), INK)
+        _numbers(axes, side, 96, k[:, None], KEY)
+        for middle in (x + 34, side + 17):
+            arrow(axes, (middle, 168), (middle, 222), GOOD, 3)
+            text(axes, middle + 18, 192, "+", 24, GOOD, "bold")
+        _numbers(axes, x, 226, S, GOOD)
+        _numbers(axes, side, 226, z[:, None], GOOD)
+        text(axes, x + 34, 314, "S: d × d", 19, GOOD, "bold")
+        text(axes, side + 17, 314, "z: d", 19, GOOD, "bold")
+        if number < len(SUMS) - 1:
+            arrow(axes, (side + 40, 260), (left + pitch + 92, 260), GOOD, 3)
+        text(axes, x - 68, 367, "φ(q)", 19, QUERY, "bold")
+        _numbers(axes, x - 40, 350, q, QUERY)
+        text(axes, x + 35, 367, f"·S = {upper.tolist()}", 18, align="left")
+        text(axes, x + 35, 402, f"·z = {lower}", 18, align="left")
+        text(axes, left + panel / 2, 444, "new = [" + ", ".join(f"{x / lower:.2f}" for x in upper) + "]", 20, VALUE,
+             "bold")
     return axes
 
 
