@@ -631,7 +631,7 @@ def kp_leaks_of_words(layer, x, memory, src_mask):
     return by_rows(layer, x, memory, src_mask, lambda rows: rows[src_mask].all(), lambda rows: rows[src_mask].any())
 
 
-@wrong("keeps_promises", "rows of padding were asked to be True as well")
+@wrong("keeps_promises", "Were rows of padding asked to be True as well?")
 def kp_all_rows(layer, x, memory, src_mask):
     return by_rows(layer, x, memory, src_mask, lambda rows: rows.all(), lambda rows: rows[~src_mask].any())
 
@@ -654,7 +654,7 @@ def kp_picks_columns_for_the_padding(layer, x, memory, src_mask):
     return causal, reads_memory, not moves(layer, x, memory, src_mask)[:, ~src_mask].any()
 
 
-@wrong("keeps_promises", "wrong when the layer is right, and there is no padding")
+@wrong("keeps_promises", "and there is no padding")
 def kp_stacks_the_padding(layer, x, memory, src_mask):
     torch.stack([memory[j] for j in (~src_mask).nonzero().flatten()])
     return KEEPS_PROMISES.solution(layer, x, memory, src_mask)
@@ -749,7 +749,7 @@ def kp_counts_from_one(layer, x, memory, src_mask):
     return causal, all(read), not any(leak)
 
 
-@wrong("keeps_promises", "wherever they are")
+@wrong("keeps_promises", "How many words there are, and where, says src_mask")
 def kp_padding_behind_the_words(layer, x, memory, src_mask):
     causal, moved = the_stub(layer, x, memory, src_mask)
     read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
@@ -784,7 +784,8 @@ def kp_jacobian(layer, x, memory, src_mask):
             (by_memory[:, ~src_mask] < 1e-5).all().item())
 
 
-PLANTED = [(True, True, True)] * 6 + [(False, True, True)] * 2 + [(True, False, True)] * 4 + [(True, True, False)] * 4
+PLANTED = [(True, True, True)] * 5 + [(False, True, True)] * 2 + [(True, False, True)] * 4 + [(True, True, False)] * 4
+PLANTED += [(True, True, True)]
 
 
 def test_planted_layers_are_what_they_are_called():
