@@ -27,7 +27,9 @@ OF_NUMBERS = {"application/vnd.attention-course.claim+json"}
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Mark what runs a notebook or a browser; the notebooks, which take longest, come first."""
+    """Mark what runs a notebook or a browser. Notebooks, which take longest, come first, then files with long tests: at
+    the end no worker waits long for the other.
+    """
     here = processor()
     for item in items:
         if item.path.suffix == ".ipynb":
@@ -40,4 +42,5 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="SmolLM2 is not installed: course fetch"))
         elif "browser" in item.fixturenames:
             item.add_marker("browser")
-    items.sort(key=lambda item: "notebook" not in item.keywords)  # in their order otherwise
+    long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("browser")}
+    items.sort(key=lambda item: ("notebook" not in item.keywords, item.path not in long))  # in their order otherwise

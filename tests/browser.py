@@ -127,17 +127,19 @@ def tiles(page):
 # --- for everyone ---
 
 
-def serious(page, selector):
-    """What axe-core finds that is serious or critical."""
+def serious(page, selector, without=()):
+    """What axe-core finds that is serious or critical, without some of its rules."""
     page.add_script_tag(path=Path(axe_playwright_python.__file__).parent / "axe.min.js")
     # axe would fetch style sheets, which a page from a disk may not
-    run = "(selector) => axe.run(selector, { preload: false, resultTypes: ['violations'] })"
-    found = page.evaluate(run, selector)["violations"]
+    run = "([selector, rules]) => axe.run(selector, { preload: false, rules, resultTypes: ['violations'] })"
+    found = page.evaluate(run, [selector, {rule: {"enabled": False} for rule in without}])["violations"]
     return [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")]
 
 
 def contrasts(page, selector):
-    """Of every element with text: ``[contrast with its paper, text, paper]`` (WCAG 2.1), without disabled buttons."""
+    """Of every element with text: ``[contrast with its paper, text, paper]`` (WCAG 2.1); without disabled
+    buttons, text that is transparent, and what stands beside a drawn formula for screen readers only.
+    """
     return page.locator(selector).evaluate("""(root) => {
       const light = (colour) => {
         const [r, g, b] = colour.match(/[\\d.]+/g).map((c) => c / 255)
@@ -152,7 +154,8 @@ def contrasts(page, selector):
       return [...root.querySelectorAll("*")]
         .filter((node) => [...node.childNodes, ...(node.matches("[type=text]") ? [{ nodeType: 3, data: "x" }] : [])]
           .some((child) => child.nodeType === 3 && child.data.trim()))
-        .filter((node) => !node.closest("[aria-disabled=true]"))
+        .filter((node) => !node.closest("[aria-disabled=true], mjx-assistive-mml"))
+        .filter((node) => getComputedStyle(node).color !== "rgba(0, 0, 0, 0)")
         .map((node) => {
           const style = getComputedStyle(node);
           const ink = node.matches("text") ? style.fill : style.color;

@@ -126,9 +126,12 @@ def show(browser_page, tmp_path):
     assert browser_page.outside_requests == []
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def jupyter(tmp_path_factory):
-    """A Jupyter server over a folder of its own: ``(address, folder, notary)``."""
+    """A Jupyter server over a folder of its own: ``(address, folder, notary)``.
+
+    A worker's files share it, so the names of their notebooks differ; a kernel that no page shows ends after a minute.
+    """
     from nbformat.sign import NotebookNotary
 
     home = tmp_path_factory.mktemp("jupyter")
@@ -151,6 +154,7 @@ def jupyter(tmp_path_factory):
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
     command += [f"--ServerApp.root_dir={folder}"]
+    command += ["--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=20"]
     environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython")}
     server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
     address = f"http://127.0.0.1:{port}"

@@ -21,6 +21,12 @@ BOTH = pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL,
 has_weights = pytest.mark.skipif(smollm2.installed() is None, reason="SmolLM2 is not installed: course fetch")
 
 
+@pytest.fixture(scope="module")
+def published():
+    """SmolLM2 and its tokenizer; reading them takes seconds."""
+    return gpt.load()
+
+
 def made(config, vocab_size=11, seed=0):
     torch.manual_seed(seed)
     model = GPT(vocab_size, config).eval()
@@ -291,8 +297,8 @@ def test_examples_and_what_is_asked_share_no_word(task):
 
 @has_weights
 @pytest.mark.slow
-def test_an_answer_is_known_by_its_first_token():
-    _, tokenizer = gpt.load()
+def test_an_answer_is_known_by_its_first_token(published):
+    _, tokenizer = published
     for task in prompts.TASKS.values():
         assert len({tokenizer.encode(f" {answer}").ids[0] for _, answer in task}) == 24
 
@@ -305,8 +311,8 @@ def test_a_question_gives_the_first_words_of_its_answer():
 
 @has_weights
 @pytest.mark.slow
-def test_the_better_wording_of_a_question_counts():
-    model, tokenizer = gpt.load()
+def test_the_better_wording_of_a_question_counts(published):
+    model, tokenizer = published
     asked = prompts.TASKS["capitals"][:3]
     wrong = [(word, "nothing") for word, _ in asked]
     assert gpt.zero_shot(model, tokenizer, asked, prompts.IN_WORDS["capitals"]) > 0.5
@@ -348,9 +354,9 @@ def test_a_damaged_file_is_refused(monkeypatch, tmp_path):
 
 @has_weights
 @pytest.mark.slow
-def test_smollm2_is_that_of_transformers():
+def test_smollm2_is_that_of_transformers(published):
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    model, tokenizer = gpt.load()
+    model, tokenizer = published
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
     assert (model.config.n_layers, model.config.n_heads, model.config.n_kv_heads) == (30, 9, 3)
     folder, text = smollm2.installed().parent, "The year 2024 had 366 days; l'été fut beau.\n\tdef f(x): return x ** 2"
@@ -366,8 +372,8 @@ def test_smollm2_is_that_of_transformers():
 
 @has_weights
 @pytest.mark.slow
-def test_smollm2_knows_a_capital():
-    model, tokenizer = gpt.load()
+def test_smollm2_knows_a_capital(published):
+    model, tokenizer = published
     ids = torch.tensor([tokenizer.encode("The capital of France is").ids])
     assert tokenizer.decode(generate(model, ids, 1)[0].tolist()) == " Paris"
 

@@ -420,4 +420,7 @@ def test_every_page_of_the_site_is_reachable_quiet_and_fits_a_phone(open_page, w
     assert page.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
     assert_quiet(page)
     if not name.startswith("0") or (course_root() / "notebooks" / f"{name}.ipynb").exists():
-        assert serious(page, "body") == []  # seconds a page; a further notebook's has the same parts as a lesson's
+        # a further notebook's page has the same parts as a lesson's; axe takes seconds for the contrasts of one
+        assert serious(page, "body", without=["color-contrast"]) == []
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        assert [found for found in contrasts(page, "body") if 1 < found[0] < SMALLEST_CONTRAST] == []

@@ -15,22 +15,22 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def curves(tmp_path_factory):
-    """What the script writes in eight steps."""
+    """What the script writes in five steps."""
     folder = tmp_path_factory.mktemp("curves")
-    two_processes.main(["--steps", "8", "--out", str(folder / "curves.json")])
+    two_processes.main(["--steps", "5", "--out", str(folder / "curves.json")])
     return stored("curves", folder).results
 
 
 def test_two_processes_give_the_losses_of_one(curves):
     """The same batches, cut in half: what differs is the order of the sums."""
-    assert len(curves["1"]) == 8
+    assert len(curves["1"]) == 5
     assert curves["1"][-1] < curves["1"][0] - 0.5
     assert curves["2"] == pytest.approx(curves["1"], abs=1e-9)
 
 
 def test_the_committed_curves_begin_where_the_script_begins(curves):
-    """The learning rate follows the step alone, so that eight steps are the first of 150."""
+    """The learning rate follows the step alone, so that five steps are the first of 150."""
     committed = stored("two_processes").results
     assert len(committed["1"]) == len(committed["2"]) == 150
     assert committed["2"] == pytest.approx(committed["1"], abs=1e-9)
-    assert committed["1"][:8] == pytest.approx(curves["1"], abs=1e-6)
+    assert committed["1"][:5] == pytest.approx(curves["1"], abs=1e-6)

@@ -70,12 +70,19 @@ def heading(notebook: NotebookNode) -> str:
 
 def headings(cell: NotebookNode, order: int) -> list[str]:
     """The words of a text cell's headings of one order; formulas stay as they are written."""
-    if cell.cell_type != "markdown":
-        return []
-    html = BeautifulSoup(markdown2html(cell.source), "html.parser")
+    return list(_headings(cell.source).get(f"h{order}", ())) if cell.cell_type == "markdown" else []
+
+
+@cache
+def _headings(source: str) -> dict[str, list[str]]:
+    """The words of a text's headings, order for order: a site asks for those of each cell five times."""
+    html = BeautifulSoup(markdown2html(source), "html.parser")
     for link in html(class_="anchor-link"):
         link.decompose()
-    return [found.get_text() for found in html(f"h{order}")]
+    found = {}
+    for node in html(re.compile(r"^h\d$")):
+        found.setdefault(node.name, []).append(node.get_text())
+    return found
 
 
 def export(exporter, template: str, notebook: NotebookNode, folder: Path, title: str, parts: dict,
@@ -91,7 +98,19 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
         parts: what the template inserts, as ``resources.course``.
         mathjax: its address; default: it stands in the file.
     """
-    exporter = exporter(
+    inside = f"<script>{script('sphinx-mathjax-offline', 'mathjax/tex-svg-full.js')}</script>" if not mathjax else ""
+    resources = {
+        "metadata": {"name": title, "path": str(folder)},
+        "course": {"mathjax": inside or f'<script src="{mathjax}"></script>', **parts},
+    }
+    html, _ = _exporter(exporter, template).from_notebook_node(notebook, resources)
+    return html
+
+
+@cache
+def _exporter(kind, template: str):
+    """One exporter for all notebooks: each of its own would compile the templates again."""
+    return kind(
         template_name=template,
         extra_template_basedirs=[str(TEMPLATES)],
         extra_template_paths=[str(TEMPLATES)],
@@ -101,10 +120,3 @@ def export(exporter, template: str, notebook: NotebookNode, folder: Path, title:
         exclude_anchor_links=True,
         config=Config({"NbConvertBase": {"display_data_priority": PRIORITY}}),
     )
-    inside = f"<script>{script('sphinx-mathjax-offline', 'mathjax/tex-svg-full.js')}</script>" if not mathjax else ""
-    resources = {
-        "metadata": {"name": title, "path": str(folder)},
-        "course": {"mathjax": inside or f'<script src="{mathjax}"></script>', **parts},
-    }
-    html, _ = exporter.from_notebook_node(notebook, resources)
-    return html
