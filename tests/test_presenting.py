@@ -57,6 +57,23 @@ def test_what_stands_above_runs_once_and_the_cell_itself_does_not(shell, capsys)
     assert shell.user_ns["ran"] == ["a", "b"]
 
 
+def on(slide, made):
+    made.metadata.slideshow = {"slide_type": slide}
+    return made
+
+
+@pytest.mark.parametrize(("slide", "source", "ran"), [
+    ("skip", "ran = ['a']; print('a')", ["a"]), ("-", "ran = ['a']", ["b"]), ("skip", "missing", ["b"])])
+def test_imports_run_while_the_page_opens(shell, capsys, slide, source, ran):
+    catch_up = CatchUp(shell, new_notebook(cells=[on(slide, cell("a", source)), cell("b", "")]))
+    catch_up.begin()
+    assert capsys.readouterr().out == ""
+    shell.user_ns.setdefault("ran", ["b"])
+    assert shell.user_ns["ran"] == ran
+    before(catch_up, "b")
+    assert ("what stands above" in capsys.readouterr().out) == (ran == ["b"])
+
+
 def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):
     catch_up = CatchUp(shell, new_notebook(cells=[cell("a", "first = 1"), cell("b", "missing"), cell("c", "last = 1"),
                                                   cell("d", "")]))

@@ -137,8 +137,17 @@ class CatchUp:
                  for line in re.split("[\r\n]", _as_html(output))]
         self.seconds = {found[1]: 60 * int(found[2]) + int(found[3])
                         for line in lines if (found := TRAINED.match(line))}
-        self.cells = {cell.id: cell.source for cell in notebook.cells
-                      if cell.cell_type == "code" and slide_type(cell) != "notes"}
+        code = [cell for cell in notebook.cells if cell.cell_type == "code" and slide_type(cell) != "notes"]
+        self.cells = {cell.id: cell.source for cell in code}
+        self.first = code[0].id if code and slide_type(code[0]) == "skip" else None
+
+    def begin(self) -> None:
+        """Run the first cell while the page opens: its imports take longest. If it fails, whoever runs it sees why."""
+        self.busy = True
+        with capture_output():
+            if self.first and self.shell.run_cell(self.cells[self.first]).success:
+                self.ran.add(self.first)
+        self.busy = False
 
     def __call__(self, info) -> None:
         """IPython calls it with what is about to run."""
@@ -186,3 +195,4 @@ def load_ipython_extension(shell) -> None:
     shell.events.register("pre_run_cell", catch_up)
     shell.events.register("post_run_cell", catch_up.after)
     TOLD.append(catch_up.trains)
+    catch_up.begin()
