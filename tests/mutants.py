@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -230,6 +231,7 @@ def main(words: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "course")
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
+        subprocess.run(["git", "init", "--quiet", copy], check=True)    # a test asks git what belongs to the course
         files = sorted({f"tests/test_{tests}.py" for *_, tests in chosen})
         if not passes(copy, files, pytest.ExitCode.OK):
             print("without a mutant these must pass, and do not:", *files)
