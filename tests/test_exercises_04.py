@@ -10,7 +10,7 @@ from seeded_answers import Answers, right, wrong
 from torch import nn
 
 from course_utils import attention
-from course_utils.exercises import EXERCISES
+from course_utils.exercises import EXERCISES, lesson_04
 from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer
 
@@ -490,6 +490,15 @@ def dl_loop(x, memory, mask, src_mask, self_attention, cross_attention, feed_for
     return x
 
 
+@wrong("decoder_layer", "Why: a line adds to x as it came in, not to what the line before made of it.")
+def dl_each_from_the_start(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                           norm_3):
+    h = norm_1(x)
+    h = x + self_attention(h, h, mask)
+    h = x + cross_attention(norm_2(h), memory, src_mask)
+    return x + feed_forward(norm_3(h))
+
+
 def test_a_norm_that_is_called_twice_is_right_and_slow():
     def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
         x = x + self_attention(norm_1(x), norm_1(x), mask)
@@ -747,6 +756,24 @@ def kp_counts_from_one(layer, x, memory, src_mask):
     read = [bool(moved(x, changed(memory, j)).all()) for j in places if src_mask[j]]
     leak = [bool(moved(x, changed(memory, j)).any()) for j in places if not src_mask[j]]
     return causal, all(read), not any(leak)
+
+
+@wrong("keeps_promises", "How many words there are, and where, says src_mask")
+def kp_five_words(layer, x, memory, src_mask):
+    seen, read = lesson_04.moves(layer, x, memory, src_mask)
+    return not seen.tril(-1).any(), bool(read[:5].all()), not read[5:].any()
+
+
+@wrong("keeps_promises", "Every one of the T_q outputs has to read each word")
+def kp_some_word_moves_all(layer, x, memory, src_mask):
+    seen, read = lesson_04.moves(layer, x, memory, src_mask)
+    return not seen.tril(-1).any(), bool(read[src_mask].all(dim=1).any()), not read[~src_mask].any()
+
+
+@wrong("keeps_promises", "Every one of the T_q outputs has to read each word")
+def kp_every_output_reads_some(layer, x, memory, src_mask):
+    seen, read = lesson_04.moves(layer, x, memory, src_mask)
+    return not seen.tril(-1).any(), bool(read[src_mask].any(dim=0).all()), not read[~src_mask].any()
 
 
 @wrong("keeps_promises", "How many words there are, and where, says src_mask")

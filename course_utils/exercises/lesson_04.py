@@ -331,10 +331,12 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "How many words there are, and where, says src_mask: read[src_mask]. Or reads_memory is turned round: it is "
           "True if the outputs move.",
           (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
+          (READ, "bool(read[:5].all())", IGNORED, "not read[5:].any()"),
           (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
     *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the "
           "memory: take `.all()` of the rows of words, read[src_mask].", (READ, "bool(read[src_mask].any(1).all())"),
-          (READ, "bool(read[src_mask].any())")),
+          (READ, "bool(read[src_mask].any())"), (READ, "bool(read[src_mask].any(0).all())"),
+          (READ, "bool(read[src_mask].all(1).any())")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that.",
           (IGNORED, "bool(read[~src_mask].any())"),

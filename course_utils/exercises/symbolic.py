@@ -138,6 +138,9 @@ class Layer(Exercise):
                 odd = odd or [f"the last sum adds {x} as it came in, not what the part before made of it"
                               for x in _last_sum(mine).terms if isinstance(x, str)
                               and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
+                odd = odd or [f"a line adds to {x} as it came in, not to what the line before made of it"
+                              for x in _last_sum(mine).terms if isinstance(x, str)
+                              and len(_last_sum(mine).terms) < len(_last_sum(right).terms)]
                 raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {', '.join(odd)}.\n{_computed(mine)}" if odd
                                   else f"{self.name}: {_compared(condition, mine, right)}")
             elif odd:
