@@ -27,8 +27,11 @@ def at_least_one(**lists: Collection) -> None:
 
 def check_ids(**ids: Tensor) -> None:
     """A ``ValueError`` that names the first ids without two axes, the batch and the sequence; a ``TypeError`` if they
-    are no whole numbers."""
+    are no tensor of whole numbers."""
     for name, given in ids.items():
+        if not isinstance(given, Tensor):
+            raise TypeError(f"{name} is a {type(given).__name__}; expected a tensor of ids (B, T), such as "
+                            "torch.tensor([[4, 5, 2]]). For sentences of several lengths: data.text.collate.")
         if given.is_floating_point() or given.dtype == torch.bool:
             raise TypeError(f"{name} has dtype {given.dtype}; expected ids, whole numbers: {name}.long().")
         if given.dim() != 2:
@@ -36,11 +39,34 @@ def check_ids(**ids: Tensor) -> None:
                              f"{name}.unsqueeze(0).")
 
 
-def as_many_rows(target: Tensor, src_mask: Tensor) -> None:
-    """A ``ValueError`` if there are not as many targets ``(B, T_q)`` as sources: a single one would be broadcast."""
+def check_source(source: Tensor, is_word: Tensor) -> Tensor:
+    """How many words each row of ``source (B, T_k)`` has, on the CPU; ``is_word``: where there is no padding.
+
+    Raises:
+        ValueError: if there is no row, one holds no word (says which), or padding stands before a word.
+    """
+    if len(source) == 0:
+        raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of one sentence or more.")
+    lengths = is_word.sum(dim=1).cpu()
+    if not lengths.all():
+        rows = (lengths == 0).nonzero().flatten().tolist()
+        raise ValueError(f"source {tuple(source.shape)} has nothing but padding in rows {rows}; expected at least "
+                         "one id that is not PAD. End each sentence with EOS (data.text.encode_pairs does), or "
+                         "leave these rows out.")
+    if (is_word[:, 1:] & ~is_word[:, :-1]).any():
+        raise ValueError("source has padding before a word; padding stands at the end of a row. To reverse "
+                         "sentences, turn each round before they are padded.")
+    return lengths
+
+
+def check_target(target: Tensor, src_mask: Tensor) -> None:
+    """A ``ValueError`` if ``target (B, T_q)`` has no id, or not as many rows as the source: a single one would be
+    broadcast."""
     check_ids(target=target)
     if len(target) != len(src_mask):
         raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")
+    if target.size(1) == 0:
+        raise ValueError("target has no id; expected at least one, <bos>.")
 
 
 def no_nan(logits: Tensor) -> None:

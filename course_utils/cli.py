@@ -520,7 +520,7 @@ def _progress_of_class(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _claims(arguments: argparse.Namespace, root: Path) -> int:
-    from .claims import declared, seeds
+    from .claims import accepted, declared, seeds
     from .publish.notebooks import find
 
     if arguments.accept and (arguments.names or arguments.seeds):
@@ -531,7 +531,7 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
     everything = [claim for path in with_claims(find(None, root)) for claim in declared.declared(path)]
     now = declared.rows(everything)
     if arguments.accept:
-        changed = declared.accept(now)
+        changed = accepted.accept(now)
         print("\n".join(changed) or "nothing changed")
         return EXIT_OK
     asked = _asked(arguments.names, everything)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .arguments import Embedding, as_many_rows, at_least, check_ids
+from .arguments import Embedding, at_least, check_ids, check_source, check_target
 from .attention import SCORES, masked_softmax
 from .data.text import PAD
 
@@ -58,21 +58,10 @@ class Encoder(nn.Module):
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """States ``(B, T_k, d_model)`` and their summary ``(B, d_model)``; padding is not read.
 
-        Raises:
-            ValueError: if there is no row, one holds no word (says which), or padding stands before a word.
+        What is refused: see `check_source`.
         """
         check_ids(source=source)
-        if len(source) == 0:
-            raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of one sentence or more.")
-        lengths = (source != PAD).sum(dim=1).cpu()
-        if not lengths.all():
-            rows = (lengths == 0).nonzero().flatten().tolist()
-            raise ValueError(f"source {tuple(source.shape)} has nothing but padding in rows {rows}; expected at least "
-                             "one id that is not PAD. End each sentence with EOS (data.text.encode_pairs does), or "
-                             "leave these rows out.")
-        if ((source[:, 1:] != PAD) & (source[:, :-1] == PAD)).any():
-            raise ValueError("source has padding before a word; padding stands at the end of a row. To reverse "
-                             "sentences, turn each round before they are padded.")
+        lengths = check_source(source, source != PAD)
         embedded = self.dropout(self.embed(source))
         if lengths.min() == source.size(1):                                 # no padding: much faster on a CPU
             states, last = self.rnn(embedded)
@@ -204,9 +193,7 @@ class Seq2Seq(nn.Module):
 
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
-        as_many_rows(target, memory.src_mask)
-        if target.size(1) == 0:
-            raise ValueError("target has no id; expected at least one, <bos>.")
+        check_target(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state
 

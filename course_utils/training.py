@@ -116,7 +116,8 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, ``clip`` not above 0,
             the model has nothing to train, there are no batches, or several processes cannot share them. The weights
             are as they were. If batches that come only once (a generator) end too early, they are those of then.
-        TypeError: if ``steps`` is no whole number, or ``loss`` does not return two things.
+        TypeError: if ``steps`` is no whole number, or ``loss`` does not return two things, the first a tensor of
+            shape () with a gradient.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     at_least(1, steps=steps)
@@ -132,10 +133,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         for step, batch in zip(range(steps), endless(batches), strict=False):
             for group in optimizer.param_groups:
                 group["lr"] = lr * schedule(step, steps)
-            returned = loss(trained, batch)
-            if not isinstance(returned, tuple | list) or len(returned) != 2:
-                raise TypeError(f"loss returned {returned!r:.50}; expected two things: return mean_loss, n_words.")
-            value, n_tokens = returned
+            value, n_tokens = _two_things(loss(trained, batch))
             _finite("loss", value.item(), step, lr)
             optimizer.zero_grad()
             accelerator.backward(value)
@@ -164,6 +162,18 @@ def _trainable(model: nn.Module, lr: float) -> None:
         raise ValueError(f"lr={lr}; expected a finite number above 0, such as 2e-3.")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(f"the model ({type(model).__name__}) has no parameters that can be trained.")
+
+
+def _two_things(returned) -> tuple[Tensor, int]:
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise TypeError(f"loss returned {returned!r:.50}; expected two things: return mean_loss, n_words.")
+    value, n_tokens = returned
+    if not isinstance(value, Tensor) or value.dim() or not value.requires_grad:
+        given = (f"a tensor of shape {tuple(value.shape)} with requires_grad={value.requires_grad}"
+                 if isinstance(value, Tensor) else f"{value!r:.50}, a {type(value).__name__}")
+        raise TypeError(f"the mean loss is {given}; expected a tensor with one number, of shape (), with a gradient: "
+                        "take the mean, and neither .item() nor .detach() nor no_grad.")
+    return value, n_tokens
 
 
 def _prepare(model: nn.Module, batches: Iterable, lr: float):

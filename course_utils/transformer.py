@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, as_many_rows, at_least, check_ids
+from .arguments import Embedding, at_least, check_ids, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
 
@@ -241,7 +241,10 @@ class Transformer(nn.Module):
         return self.dropout(table(ids) * math.sqrt(self.config.d_model) + self.positions[start:end])
 
     def encode(self, source: Tensor) -> tuple[Memory, tuple[Cache, ...]]:
-        """Read ids ``(B, T_k)``; returns the `Memory` and the decoder's first state: empty caches."""
+        """Read ids ``(B, T_k)``; returns the `Memory` and the decoder's first state: empty caches.
+
+        Rows without a word, or with padding before one, are a ``ValueError``.
+        """
         memory, state, _ = self._encode(source, need_weights=False)
         return memory, state
 
@@ -274,6 +277,7 @@ class Transformer(nn.Module):
     def _encode(self, source: Tensor, need_weights: bool):
         check_ids(source=source)
         src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
+        check_source(source, src_mask.squeeze(1))
         x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, need_weights)
         caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
@@ -281,7 +285,7 @@ class Transformer(nn.Module):
 
     def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool = False,
                 need_cross: bool = False):
-        as_many_rows(target, memory.src_mask)
+        check_target(target, memory.src_mask)
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
         return x @ self.target_embed.weight.T, weights, state

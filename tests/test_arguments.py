@@ -1,13 +1,16 @@
-"""What is refused alike in many places: sizes below 1, lists of nothing, a string for a list."""
+"""What is refused alike in many places: sizes below 1, lists of nothing, a string for a list, ids of no sentence."""
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from course_utils import gpt
 from course_utils.arguments import at_least, at_least_one
 from course_utils.attention import AdditiveScore, GeneralScore, LocationScore
+from course_utils.data.text import PAD
+from course_utils.decoding import greedy
 from course_utils.language_models import CausalLM, TransformerXL
 from course_utils.metrics import aligned_words_found, alignment_error_rate
 from course_utils.seq2seq import Seq2Seq
@@ -66,3 +69,54 @@ def test_texts_without_a_token_are_counted():
         gpt.next_tokens(little_gpt(), TOKENIZER, ["1"] * 17 + [""])
     with pytest.raises(ValueError, match="texts is 0; expected at least 1"):
         gpt.generate(little_gpt(), torch.ones(0, 3, dtype=torch.long), 2)
+
+
+# --- what the encoder-decoders read --------------------------------------------------------------------------------
+
+SMALL = Config(d_model=8, n_heads=2, n_layers=1, d_ff=8)
+every_translator = pytest.mark.parametrize("model", [
+    Transformer(11, config=SMALL), Seq2Seq(11, 11, 4, 4), Seq2Seq(11, 11, 4, 4, "dot", "current", "lstm", False),
+    Seq2Seq(11, 11, 4, 4, "additive")], ids=["Transformer", "plain", "Luong", "Bahdanau"])
+
+
+def ids(*lengths, T=5):
+    return torch.tensor([[4] * length + [PAD] * (T - length) for length in lengths], dtype=torch.long)
+
+
+@every_translator
+@pytest.mark.parametrize(("source", "message"), [
+    (ids(3, 0, 4, 0), r"source \(4, 5\) has nothing but padding in rows \[1, 3\]; .*End each sentence"),
+    (ids(0), r"nothing but padding in rows \[0\]"), (ids(0, 0, T=0), r"nothing but padding in rows \[0, 1\]"),
+    (torch.zeros(0, 5).long(), r"source has shape \(0, 5\); expected ids \(B, T_k\) of one sentence or more"),
+    (ids(3, 5, 4).flip(1), "padding before a word; .*turn each round before they are padded"),
+    (ids(5)[0], r"source has shape \(5,\); expected ids \(B, T\).*: source.unsqueeze\(0\)"),
+    (ids(5)[None], r"source has shape \(1, 1, 5\); expected ids \(B, T\)")])
+def test_what_cannot_be_translated_is_refused(model, source, message):
+    with pytest.raises(ValueError, match=message):
+        model.encode(source)
+
+
+@every_translator
+def test_padding_is_not_translated(model):
+    with pytest.raises(ValueError, match=r"source \(2, 5\) has nothing but padding in rows \[0\]"):
+        greedy(model, ids(0, 3), max_len=3)
+
+
+@every_translator
+@pytest.mark.parametrize(("target", "message"), [
+    (ids(4), "target has 1 rows, source 2; expected as many"), (ids(1, 2, 3), "target has 3 rows, source 2"),
+    (ids(0, 0, T=0), "target has no id; expected at least one, <bos>"),
+    (ids(4)[0], r"target has shape \(5,\); expected ids \(B, T\).*: target.unsqueeze\(0\)")])
+def test_a_target_that_does_not_fit_is_refused(model, target, message):
+    with pytest.raises(ValueError, match=message):
+        model(ids(5, 3), target)
+
+
+@every_translator
+@pytest.mark.parametrize("wrong", [[[4, 5]], np.array([[4, 5]])])
+def test_ids_that_are_no_tensor_are_refused(model, wrong):
+    expected = rf"is a {type(wrong).__name__}; expected a tensor of ids \(B, T\), such as torch.tensor\(\[\[4, 5,"
+    with pytest.raises(TypeError, match=f"source {expected}"):
+        model(wrong, ids(2))
+    with pytest.raises(TypeError, match=f"target {expected}"):
+        model(ids(2), wrong)

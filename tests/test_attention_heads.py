@@ -269,6 +269,17 @@ def test_both_ways_drop_the_same_share_of_the_weights():
             assert output.std().item() == pytest.approx(0.5, abs=0.02)             # four weights of 1/4: 0 or 1/2
 
 
+def test_a_model_with_rotary_positions_can_be_trained_after_inference():
+    """The turns are kept from one call to the next."""
+    attention, x = MultiHeadAttention(8, 2, rotary=True), torch.randn(1, 23, 8)
+    with torch.inference_mode():
+        expected = attention(x)[0]
+    output, _ = attention(x)
+    output.sum().backward()
+    assert_close(output, expected)
+    assert attention.W_q.weight.grad.abs().sum() > 0
+
+
 @pytest.mark.parametrize("need_weights", [True, False])
 @pytest.mark.parametrize("options", [{}, {"rotary": True}], ids=str)
 def test_projected_keys_can_be_kept(options, need_weights):

@@ -9,11 +9,11 @@ import torch
 from course_utils.claims import (
     MIME,
     ClaimDoesNotHold,
+    accepted,
     card,
     claim,
     collect,
     condition,
-    declared,
     ledger,
     seeds,
     table,
@@ -33,7 +33,7 @@ def no_record(monkeypatch, tmp_path):
     """No seed was tried; returns where the record would be."""
     monkeypatch.delenv(KEEP_GOING, raising=False)
     monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
-    monkeypatch.setattr(declared, "made_by", {ROW["id"]: MADE_BY}.get)
+    monkeypatch.setattr(accepted, "made_by", {ROW["id"]: MADE_BY}.get)
     return tmp_path / "claims_at_seeds.json"
 
 
@@ -249,6 +249,17 @@ def test_text_is_text_not_markup(shown):
     assert tags.count("i") == 2                     # the source, and the label in the condition
     parser.feed(table([card.Claim.from_record(shown[0][MIME])])._repr_html_())
     assert not {"u", "em"} & set(tags)
+
+
+def test_whether_a_condition_says_anything_is_examined_once(shown, monkeypatch):
+    """It takes hundreds of sampled numbers, and the ledger reads each condition many times."""
+    examined, one = [], condition._always
+    monkeypatch.setattr(condition, "_always", lambda *link: examined.append(link) or one(*link))
+    holds = '"with" > 80.125 and "share" > 0.5'
+    for _ in range(2):
+        claim(**{**ROW, "holds": holds})
+        str(table([card.Claim.from_record(shown[0][MIME])]))
+    assert len(examined) == 2                       # both comparisons
 
 
 # --- the record of seeds --------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course_utils import cli
-from course_utils.claims import declared, seeds
+from course_utils.claims import accepted, seeds
 
 SETUP = "import os\nfrom course_utils.claims import claim\nseed = int(os.environ['COURSE_SEED'])"
 CLAIM = """claim("{id}", "It stays.", source="A 2015", published="1", measured={{"x": 1.0 * {x}}},
@@ -28,7 +28,7 @@ def one(id, x="seed", more=""):
 def course(tmp_path, monkeypatch):
     """A course of two lessons with a record and a file of conditions of its own."""
     monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
-    monkeypatch.setattr(declared, "FILE", tmp_path / "conditions.json")
+    monkeypatch.setattr(accepted, "FILE", tmp_path / "conditions.json")
     folder = tmp_path / "notebooks"
     folder.mkdir()
     cells = [new_markdown_cell("# A"), new_code_cell(SETUP), one("01.at-0-and-1"), new_code_cell("assert seed < 1"),
@@ -145,7 +145,7 @@ def test_changed_conditions_are_accepted(course, capsys):
 def test_another_wish_is_refused(course, capsys, words, says):
     assert run(course, *words) == cli.EXIT_FAILED
     assert says in capsys.readouterr().err
-    assert not declared.FILE.exists()
+    assert not accepted.FILE.exists()
 
 
 def test_a_slip_in_the_program_is_no_wish_of_the_user(course, monkeypatch):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.claims import MIME, card, claim, collect, condition, declared, seeds
-from course_utils.claims.declared import accept, changes, kept, rows
+from course_utils.claims import MIME, accepted, card, claim, collect, condition, declared, seeds
+from course_utils.claims.accepted import accept, changes, kept
+from course_utils.claims.declared import rows
 from course_utils.course import KEEP_GOING, CourseError, course_root, numbered, with_claims
 
 NOTEBOOKS = with_claims(numbered(course_root()))
@@ -179,7 +180,7 @@ CELL = '''claim("02.{name}", "It stays.", source="A 2015", published="1",
 @pytest.fixture
 def lesson(tmp_path, monkeypatch):
     """An executed notebook with five claims that hold; its terms are accepted."""
-    monkeypatch.setattr(declared, "FILE", tmp_path / "conditions.json")
+    monkeypatch.setattr(accepted, "FILE", tmp_path / "conditions.json")
     monkeypatch.setattr(seeds, "RECORD", tmp_path / "claims_at_seeds.json")
     path = tmp_path / "02_lesson.ipynb"
     write(path, [CELL.format(name=name) for name in "abcde"], monkeypatch)
@@ -269,12 +270,23 @@ def test_a_card_with_other_labels_than_its_source_is_seen(lesson, old, new, says
     assert saved(lesson, kept()) == says
 
 
+def test_the_file_is_read_once_and_anew_when_it_has_changed(lesson, monkeypatch):
+    read, one = [], accepted.read_json
+    monkeypatch.setattr(accepted, "read_json", lambda path: read.append(path) or one(path))
+    rows = sources(lesson)
+    for digest in ("0123456789ab", "ba9876543210"):            # as many letters, a moment later
+        accept({id: row | {"made_by": digest} for id, row in rows.items()})
+        read.clear()
+        assert [accepted.made_by(id) for id in ("02.a", "02.b", "02.a", "02.none")] == [digest, digest, digest, ""]
+        assert len(read) == 1
+
+
 def test_a_file_from_before_a_field_was_kept_is_written_anew(lesson):
-    before = json.loads(declared.FILE.read_text())
-    declared.FILE.write_text(json.dumps({id: {"condition": row["condition"]} for id, row in before.items()}))
+    before = json.loads(accepted.FILE.read_text())
+    accepted.FILE.write_text(json.dumps({id: {"condition": row["condition"]} for id, row in before.items()}))
     assert "02.a, says:\n  was not kept\n  now It stays." in accept(sources(lesson))
-    assert json.loads(declared.FILE.read_text()) == before
-    declared.FILE.write_text("<<<<<<< HEAD")
+    assert json.loads(accepted.FILE.read_text()) == before
+    accepted.FILE.write_text("<<<<<<< HEAD")
     with pytest.raises(CourseError, match=r"conditions.json is not readable as JSON .* Restore it \(git restore\)"):
         accept(sources(lesson))
 
@@ -395,7 +407,7 @@ def test_a_changed_output_is_seen(lesson, change, says):
 
 
 def test_a_card_from_before_the_record_is_seen(lesson):
-    seeds.add("02.d", '"with" >= 80 and "without" <= 25', declared.made_by("02.d"),
+    seeds.add("02.d", '"with" >= 80 and "without" <= 25', accepted.made_by("02.d"),
               {1: seeds.Trial(True, {}, "abc1234", "a machine", "2026-11-23")})
     (stale,) = cards(lesson)
     assert "not yet tried" in stale
@@ -456,7 +468,7 @@ def test_constants_comprehensions_and_unions_are_looked_through(lesson, measured
 
 
 def test_the_file_is_readable_and_in_order():
-    text = declared.FILE.read_text(encoding="utf-8")
+    text = accepted.FILE.read_text(encoding="utf-8")
     found = json.loads(text)
     assert list(found) == sorted(found)
     for row in found.values():

@@ -15,26 +15,26 @@ PACKAGE = Path(course_utils.__file__).parent
 ALLOWED = {
     "__init__": {"course", "plotting"},
     "attention": {"arguments"},
-    "bert": {"attention", "arguments", "data.download", "data.text", "data.wordpiece", "transformer"},
+    "bert": {"arguments", "data.download", "data.wordpiece", "transformer"},
     "claims": {"course", "publish", "widgets.colours"},
     "arguments": set(),
-    "cli": {"claims", "course", "data.download", "doctor", "exercises", "gpt", "kernel", "publish"},
+    "cli": {"claims", "course", "doctor", "exercises", "gpt", "kernel", "publish"},
     "course": set(),
     "data": {"course"},
     "decoding": {"attention", "arguments", "data.text"},
     "doctor": {"bert"},
     "efficient": {"attention", "arguments"},
     "exercises": {"attention", "bert", "course", "data.text", "metrics", "plotting", "pretraining"},
-    "gpt": {"attention", "arguments", "data.download", "data.text", "decoding", "transformer"},
+    "gpt": {"attention", "arguments", "data.download", "decoding", "transformer"},
     "kernel": {"course", "data.download", "exercises", "gpt", "plotting"},
-    "language_models": {"attention", "arguments", "data.text", "efficient", "transformer"},
+    "language_models": {"attention", "arguments", "efficient", "transformer"},
     "measuring": set(),
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
     "pretraining": {"bert", "data.wordpiece", "decoding", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "arguments", "data.text"},
-    "sizes": {"bert", "gpt", "language_models", "transformer", "arguments"},
+    "sizes": {"bert", "gpt", "language_models", "transformer"},
     "training": {"arguments", "data.text", "kernel", "plotting"},
     "transformer": {"attention", "arguments", "data.text"},
     "vision": {"decoding", "training", "transformer"},
@@ -90,6 +90,25 @@ def test_imports_run_one_way(path, module):
 
 def test_every_row_of_the_table_has_its_room():
     assert {module[1] for _, module in modules()} == set(ALLOWED)
+
+
+def test_every_import_that_is_allowed_is_made():
+    made = {room: set() for room in ALLOWED}
+    for path, module in modules():
+        made[module[1]] |= imported(path.read_text(encoding="utf-8"), module)
+    unused = [(room, other) for room, others in ALLOWED.items() for other in others
+              if not any(within(name, f"course_utils.{other}") for name in made[room])]
+    assert unused == []
+
+
+def test_no_module_of_the_claims_comes_back_to_itself():
+    """Not by a late import either."""
+    rest = {path.stem: {name.split(".")[2] for name in imported(path.read_text(encoding="utf-8"), module)
+                        if name.startswith("course_utils.claims.")}
+            for path, module in modules() if module[1] == "claims" and path.stem != "__init__"}
+    while first := [name for name, others in rest.items() if not others & rest.keys()]:
+        rest = {name: others for name, others in rest.items() if name not in first}
+    assert rest == {}
 
 
 def test_no_test_file_imports_another():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course_utils.course import KEEP_GOING, PRESENTED, TOLD, course_root, is_further, numbered
 from course_utils.kernel import rehearsal
@@ -121,6 +121,21 @@ def test_a_training_that_is_not_rehearsed_says_so_while_one_waits(shell, capsys,
     assert "mine: not rehearsed, training now\n" in told
     assert "of a" not in told
     TOLD.remove(catch_up.trains)
+
+
+def test_how_long_it_takes_is_known_of_each_training_by_its_label(shell, capsys, tmp_path):
+    """A progress bar overwrites itself; the copy that a kernel reads holds it as HTML."""
+    bars = "a < b: 50%|##  | 1/2 [00:01<00:01]\ra < b: 100%|####| 2/2 [02:05<00:00]\n" \
+           "Luong's decoder: 100%|####| 2/2 [00:50<00:00, loss 1.2]\n"
+    made = cell("a", "fit()")
+    made.outputs = [new_output("stream", name="stdout", text=bars)]
+    notebook = new_notebook(cells=[made])
+    for given in (notebook, read(prepare(notebook, tmp_path / "01.ipynb", tmp_path))):
+        catch_up = CatchUp(shell, given)
+        catch_up.trains("a < b")
+        catch_up.trains("Luong's decoder")
+        told = capsys.readouterr().out.splitlines()
+        assert [line.split("now, ")[-1] for line in told] == ["about 125 s", "about 50 s"]
 
 
 def test_a_cell_that_the_lesson_does_not_have_runs_alone(shell):

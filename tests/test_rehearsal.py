@@ -3,12 +3,14 @@
 import json
 import linecache
 import os
+import random
 import re
 import time
 import types
 from functools import partial
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -293,6 +295,16 @@ def test_a_training_that_changes_what_cannot_be_put_back_is_not_kept(keep, tmp_p
     keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
     assert len(seen) == 2
     assert list(tmp_path.rglob("*.safetensors")) == []
+
+
+@pytest.mark.parametrize(("draw", "names"), [
+    ("random.random()", {"random": random}), ("np.random.rand()", {"np": np})])
+def test_a_training_that_draws_from_python_or_numpy_is_not_kept(keep, tmp_path, draw, names):
+    loss = from_notebook(LOSS.replace("scale", draw), **names)
+    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
+    assert list(tmp_path.rglob("*.safetensors")) == []
+    keep(a_line)                                           # which draws from neither
+    assert len(list(tmp_path.rglob("*.safetensors"))) == 1
 
 
 def test_an_interrupted_training_is_not_kept(keep, tmp_path):

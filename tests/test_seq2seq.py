@@ -273,17 +273,6 @@ def test_the_summary_is_where_each_direction_ended(cell, bidirectional):
     assert memory.src_mask[:, 0].sum(-1).tolist() == list(lengths)
 
 
-@pytest.mark.parametrize(("lengths", "rows"), [((3, 0, 4, 0), "[1, 3]"), ((0,), "[0]")])
-def test_a_source_without_a_word_is_refused(lengths, rows):
-    source = torch.full((len(lengths), 5), PAD)
-    for row, length in zip(source, lengths, strict=True):
-        row[:length] = EOS
-    with pytest.raises(ValueError, match=f"nothing but padding in rows {re.escape(rows)}; .*End each sentence"):
-        make_model((None, "previous", "gru", True)).encode(source)
-    with pytest.raises(ValueError, match="nothing but padding in rows"):
-        make_model(("dot", "current", "lstm", False)).encode(source[:, :0])
-
-
 @pytest.mark.parametrize("query", ["previous", "current"])
 def test_location_reads_longer_sources_once_its_score_is_replaced_as_the_error_says(query):
     model, (source, target) = make_model(("location", query, "gru", True)), make_inputs(lengths=(70, 3))
@@ -330,38 +319,3 @@ def test_an_odd_width_cannot_be_shared_between_two_directions():
     source, target = make_inputs()
     model = Seq2Seq(SOURCE_SIZE, TARGET_SIZE, D_EMBED, 7, attention="dot", bidirectional=False)
     assert model(source, target)[0].shape == (B, T_Q, TARGET_SIZE)
-
-
-def test_padding_before_a_word_is_refused():
-    """A batch that was flipped as a whole: its words would be dropped, and its padding read."""
-    model, (source, target) = make_model(ALL[0]), make_inputs(lengths=(3, 6, 4))
-    with pytest.raises(ValueError, match="padding before a word; .*turn each round before they are padded"):
-        model(source.flip(1), target)
-
-
-def test_no_sentence_is_refused():
-    with pytest.raises(ValueError, match=r"source has shape \(0, 5\); expected ids \(B, T_k\) of one sentence or more"):
-        make_model(ALL[0]).encode(torch.zeros(0, 5, dtype=torch.long))
-
-
-@every_attention
-def test_as_many_targets_as_sources(config):
-    source, target = make_inputs()
-    with pytest.raises(ValueError, match="target has 1 rows, source 3; expected as many"):
-        make_model(config)(source, target[:1])
-
-
-@every_attention
-def test_a_target_without_an_id_is_refused(config):
-    source, target = make_inputs()
-    with pytest.raises(ValueError, match="target has no id; expected at least one, <bos>"):
-        make_model(config)(source, target[:, :0])
-
-
-@every_attention
-def test_ids_without_a_batch_are_refused(config):
-    source, target = make_inputs()
-    with pytest.raises(ValueError, match=r"source has shape \(5,\); expected ids \(B, T\)"):
-        make_model(config)(source[0], target)
-    with pytest.raises(ValueError, match=r"target has shape \(4,\); expected ids \(B, T\)"):
-        make_model(config)(source, target[0])

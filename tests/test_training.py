@@ -338,6 +338,22 @@ def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
     assert not model.training
 
 
+@pytest.mark.parametrize(("wrong", "given"), [
+    (lambda mean: mean.item(), r"\d+\.\d+, a float"), (lambda mean: None, "None, a NoneType"),
+    (lambda mean: mean.detach(), r"a tensor of shape \(\) with requires_grad=False"),
+    (lambda mean: mean.expand(3), r"a tensor of shape \(3,\) with requires_grad=True"),
+    (lambda mean: mean.view(1), r"a tensor of shape \(1,\) with")])
+def test_a_loss_that_is_not_one_number_with_a_gradient_is_refused_and_the_weights_stay(wrong, given):
+    def loss(model, batch):
+        mean, n = line_loss(model, batch)
+        return wrong(mean), n
+
+    model = make_line()
+    with pytest.raises(TypeError, match=rf"the mean loss is {given}.*; expected a tensor with one number, of shape \("):
+        fit(model, [torch.ones(2, 3)], 2, loss=loss)
+    assert not moved(model).any()
+
+
 @pytest.mark.parametrize(("returned", "given"), [
     (lambda mean: mean, r"tensor\(\d"), (lambda mean: torch.stack([mean, mean]), r"tensor\(\["),
     (lambda mean: (mean,), r"\(tensor\("), (lambda mean: (mean, 1, 2), r"\(tensor\("), (lambda mean: None, "None")])

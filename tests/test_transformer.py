@@ -164,22 +164,6 @@ def test_a_transformer_without_layers_heads_or_width_is_refused(size):
         Config(**{size: 0})
 
 
-@pytest.mark.parametrize("rows", [1, 3])
-def test_as_many_targets_as_sources(rows):
-    """One target would be broadcast over all sources."""
-    model, ids = Transformer(11, config=SMALL), torch.full((2, 4), 5)
-    with pytest.raises(ValueError, match=f"target has {rows} rows, source 2; expected as many"):
-        model(ids, ids[:1].expand(rows, -1))
-
-
-@pytest.mark.parametrize("shape", [(4,), (2, 4, 1)])
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_ids_without_a_batch_are_refused(side, shape):
-    ids = torch.full((2, 4), 5)
-    with pytest.raises(ValueError, match=rf"{side} has shape \({shape[0]},.*; expected ids \(B, T\)\. .* {side}\.unsq"):
-        Transformer(11, config=SMALL)(**{"source": ids, "target": ids} | {side: torch.full(shape, 5)})
-
-
 @both_modes
 @both_norms
 def test_the_stacks_equal_torchs(pre_norm, training):
@@ -290,19 +274,6 @@ def test_padding_changes_nothing(pre_norm, training):
     with torch.no_grad():
         model.source_embed.weight[PAD] = 7.0                       # whatever stands where there is no word
     assert_close(model(SOURCE, TARGET)[0], together)
-
-
-@both_modes
-def test_a_source_without_words_gives_numbers_nonetheless(training):
-    model = make_model().train(training)
-    source = SOURCE.clone()
-    source[1] = PAD
-    logits, weights = model(source, TARGET)
-    assert logits.isfinite().all()
-    assert_close(logits[0], model(SOURCE, TARGET)[0][0])
-    assert not weights[1].any()
-    logits.square().sum().backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_the_order_of_words_matters_on_both_sides():

@@ -5,9 +5,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
+from torch import nn
 
 from course_utils.claims.stored import EXPERIMENTS, stored
 from course_utils.data.text import Vocab
+from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
 rivals = importlib.import_module("translation_rivals")
@@ -72,6 +75,32 @@ def test_started_again_it_goes_on_in_turns_until_both_have_had_the_same(trained,
     assert len(trained) == len(done) + 1                              # nothing is left to do
     rivals.main([*words, "--final", "500"])
     assert len(trained) == 2 * len(done) + 1                          # another experiment begins anew
+
+
+def test_both_are_trained_alike(monkeypatch):
+    """Nothing weakens a rival on the way from the grid to `fit`: dropout, rate, steps, batches, loss, schedule."""
+    given = []
+
+    def fit(model, batches, steps, *, loss, label, **settings):
+        dropouts = {part.p for part in model.modules() if isinstance(part, nn.Dropout)}
+        order = [batch.target.tolist() for batch in batches]
+        given.append((label.split(",")[0], dropouts, steps, settings, loss.func, loss.keywords, order))
+        return SimpleNamespace(tokens=1)
+
+    monkeypatch.setattr(rivals, "fit", fit)
+    words = [torch.full((n,), 4 + n % 9) for n in (300, 400, 500, 600, 350, 450, 550)]
+    captions = SimpleNamespace(sizes=(20, 20), train_ids=list(zip(words, words, strict=True)),
+                               validation_loss=lambda model: 1.0)
+    for setting in rivals.GRID:
+        for name in rivals.MODELS:
+            run = rivals.train(captions, name, setting, 0, 7)[1]
+            assert (run["rate"], run["dropout"], run["steps"]) == (*setting, 7)
+        (one, *of_one), (other, *of_other) = given[-2:]
+        assert [one, other] == list(rivals.MODELS)
+        assert of_one == of_other
+        assert of_one[:2] == [{setting[1]}, 7]
+        assert of_one[2] == {"lr": setting[0], "schedule": trapezoid, "live": False}
+        assert len(of_one[-1]) > 1
 
 
 @pytest.mark.slow

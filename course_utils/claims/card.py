@@ -12,7 +12,7 @@ from IPython.display import display
 
 from ..course import KEEP_GOING, seed_asked_for
 from ..widgets.colours import BAD, GOOD, MUTED
-from . import condition, seeds
+from . import accepted, condition, seeds
 from .condition import Terms
 from .stored import Stored
 
@@ -60,9 +60,7 @@ class Claim:
     @property
     def trials(self) -> seeds.Tried:
         """Those in the record, and this run; without this run for what is not repeated: an identity, or stored."""
-        from .declared import made_by  # only here: that module reads the calls of `claim`
-
-        found = seeds.tried(self.id, self.terms.condition, made_by(self.id))
+        found = seeds.tried(self.id, self.terms.condition, accepted.made_by(self.id))
         repeated = self.terms.kind == "experiment" and not self.stored
         return found.including(self.seed, self.holds) if repeated else found
 

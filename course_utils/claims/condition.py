@@ -10,6 +10,7 @@ import operator
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 KINDS = ("experiment", "identity")
 _EXAMPLE = "Write it like '\"BLEU, with\" >= 80 and \"BLEU, without\" <= 25'."
@@ -44,7 +45,7 @@ class Terms:
             raise TypeError(f"expected is {self.expected!r}, a {type(self.expected).__name__}; expected True or False.")
 
 
-def parse(text: str) -> list[ast.Compare]:
+def parse(text: str) -> tuple[ast.Compare, ...]:
     """The comparisons that must all be true.
 
     Raises:
@@ -55,8 +56,13 @@ def parse(text: str) -> list[ast.Compare]:
     if not isinstance(text, str):
         raise TypeError(f"the condition is {text!r}, a {type(text).__name__}; expected text, because it is shown and "
                         f"kept. {_EXAMPLE}")
+    return _parsed(text)
+
+
+@cache
+def _parsed(text: str) -> tuple[ast.Compare, ...]:
     try:
-        comparisons = list(_clauses(ast.parse(text.strip(), mode="eval").body))
+        comparisons = tuple(_clauses(ast.parse(text.strip(), mode="eval").body))
     except SyntaxError as problem:
         raise ValueError(f"the condition {text!r} is not an expression ({problem.msg}). {_EXAMPLE}") from None
     for comparison in comparisons:

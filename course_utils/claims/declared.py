@@ -1,23 +1,19 @@
-"""What the notebooks' sources declare of each claim, and the file that keeps it.
-
-``conditions.json`` is written by ``course claims --accept`` and by nothing else; a test compares it with the notebooks.
-"""
+"""What the notebooks' sources declare of each claim."""
 
 import ast
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from inspect import signature
 from pathlib import Path
 
-from ..course import CourseError, replace_file
+from ..course import CourseError
 from . import card
+from .accepted import read_json
 from .code_behind import Statement, behind, statements
 from .condition import Terms
 
-FILE = Path(__file__).parent / "conditions.json"
 _LITERAL = ("id", "says", "source", "holds", "kind", "rival", "expected")
 
 
@@ -66,16 +62,9 @@ def declared(path: Path) -> list[Declared]:
 
 def code_cells(path: Path) -> Iterator[tuple[int, str]]:
     """Number, counted from 1, and source of each code cell; a line that only IPython understands is ``pass``."""
-    for number, cell in enumerate(_loaded(path)["cells"], start=1):
+    for number, cell in enumerate(read_json(path)["cells"], start=1):
         if cell["cell_type"] == "code":
             yield number, re.sub(r"(?m)^\s*[%!].*$", "pass", "".join(cell["source"]))
-
-
-def _loaded(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as problem:
-        raise CourseError(f"{path} is not readable as JSON ({problem}). Restore it (git restore).") from None
 
 
 def _declared(call: ast.Call, path: Path, cell: int, before: Sequence[Statement]) -> Declared:
@@ -97,24 +86,6 @@ def _declared(call: ast.Call, path: Path, cell: int, before: Sequence[Statement]
     return Declared(id, says, source, published, measured, terms, path, cell, "stored" in given, made_by)
 
 
-def kept() -> dict[str, dict]:
-    """What ``conditions.json`` holds: id to row (see `Declared.row`).
-
-    Raises:
-        CourseError: if the file is not JSON.
-    """
-    def written(source: str) -> str:
-        return ast.unparse(ast.parse(source, mode="eval"))      # as this Python writes it; they differ in that
-
-    return {id: row | {name: written(row[name]) for name in ("published", "measured") if name in row}
-            for id, row in _loaded(FILE).items()}
-
-
-def made_by(id: str) -> str:
-    """The digest of the code that makes a claim's numbers, as it was accepted; empty for an unknown claim."""
-    return _loaded(FILE).get(id, {}).get("made_by", "") if FILE.is_file() else ""
-
-
 def rows(claims: Iterable[Declared]) -> dict[str, dict]:
     """Id to row.
 
@@ -128,26 +99,3 @@ def rows(claims: Iterable[Declared]) -> dict[str, dict]:
                               f"{claim.cell}. Give one of them another id.")
         found[claim.id] = claim.row()
     return found
-
-
-def changes(was: Mapping[str, Mapping], now: Mapping[str, Mapping]) -> list[str]:
-    """What differs between rows, old and new, one text per field; empty if nothing does."""
-    found = []
-    for id in sorted(was.keys() | now.keys()):
-        if id not in now:
-            found.append(f"{id} is gone; it held when {was[id]['condition']}")
-        elif id not in was:
-            found.append(f"{id} is new; it holds when {now[id]['condition']}")
-        else:
-            old, new = was[id], now[id]
-            found += [f"{id}, {name}:\n  was {old.get(name, 'not kept')}\n  now {new.get(name, 'not kept')}"
-                      for name in old | new if old.get(name) != new.get(name)]
-    return found
-
-
-def accept(now: Mapping[str, Mapping]) -> list[str]:
-    """Write ``conditions.json`` anew, in one step; returns what changed."""
-    changed = changes(kept() if FILE.is_file() else {}, now)
-    with replace_file(FILE) as file:
-        file.write(json.dumps({id: now[id] for id in sorted(now)}, ensure_ascii=False, indent=1) + "\n")
-    return changed

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from ..course import CourseError, replace_file
+from ..course import CourseError, replace_file, stamp
 from .stored import EXPERIMENTS
 
 RECORD = EXPERIMENTS / "claims_at_seeds.json"
@@ -72,11 +72,11 @@ def read() -> dict[str, Tried]:
     Raises:
         CourseError: if the file is not such a record.
     """
-    return _read(RECORD, RECORD.stat().st_mtime_ns) if RECORD.is_file() else {}
+    return _read(RECORD, stamp(RECORD)) if RECORD.is_file() else {}
 
 
 @cache
-def _read(path: Path, changed: int) -> dict[str, Tried]:
+def _read(path: Path, changed: tuple) -> dict[str, Tried]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return {id: Tried(row["condition"], row["made_by"],

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from copy import deepcopy
-from html import escape
+from html import escape, unescape
 from itertools import takewhile
 from pathlib import Path
 
@@ -135,7 +135,7 @@ class CatchUp:
         self.shell, self.busy, self.loaded, self.ran, self.screen = shell, False, False, set(), None
         lines = [line for cell in notebook.cells for output in cell.get("outputs", [])
                  for line in re.split("[\r\n]", _as_html(output))]
-        self.seconds = {found[1]: 60 * int(found[2]) + int(found[3])
+        self.seconds = {unescape(found[1]): 60 * int(found[2]) + int(found[3])
                         for line in lines if (found := TRAINED.match(line))}
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and slide_type(cell) != "notes"]
         self.cells = {cell.id: cell.source for cell in code}
