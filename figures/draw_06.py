@@ -591,14 +591,14 @@ def strips():
 
 
 def stack():
-    axes, cell, shape = card(200), 28, (BLOCKED // BLOCK, BLOCK, 2 * BLOCK)
+    axes, cell, shape = card(171), 26, (BLOCKED // BLOCK, BLOCK, 2 * BLOCK)
     for number in range(BLOCKED // BLOCK):
         left = 32 + number * 316
-        _block(axes, left, 46, number, cell)
-        text(axes, left, 24, f"block {number}", 17, QUERY, "bold", "left")
+        _block(axes, left, 34, number, cell)
+        text(axes, left, 18, f"block {number}", 17, QUERY, "bold", "left")
         keys = f"keys {max(0, number - 1) * BLOCK} to {(number + 1) * BLOCK - 1}"
-        text(axes, left + 2 * BLOCK * cell, 24, keys, 17, KEY, "bold", "right")
-    text(axes, 480, 180, f"n = {BLOCKED}, w = {BLOCK}: (n / w, w, 2w) = {shape} scores", 17, INK, "bold")
+        text(axes, left + 2 * BLOCK * cell, 18, keys, 17, KEY, "bold", "right")
+    text(axes, 480, 152, f"n = {BLOCKED}, w = {BLOCK}: (n / w, w, 2w) = {shape} scores", 17, INK, "bold")
     return axes
 
 

@@ -135,6 +135,8 @@ def test_a_card_shows_names_as_code_and_everything_else_as_text():
     html = card._repr_html_()
     assert "does &lt;b&gt; end with <code>return</code>, or <code>a &lt; b</code>?" in html
     assert "`" not in html
+    stressed = Card(Verdict("wrong", "it hides *every* block: T * (K + 1), x*y*z, f(*a, *b)"))._repr_html_()
+    assert "hides <em>every</em> block: T * (K + 1), x*y*z, f(*a, *b)" in stressed
 
 
 def test_missing_name_and_misspelling(capsys):

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course_utils.course import course_root, is_further, numbered
+from course_utils.publish.code import binds, takes
 from course_utils.publish.notebooks import METADATA, read, tags
 
 NOTEBOOKS = numbered(course_root())
@@ -487,3 +488,53 @@ def test_every_rule_is_tested():
     apart = {text_between_code, metadata_is_what_course_run_writes, notes_take_the_minutes_of_the_timetable,
              slides_of_the_longer_lesson_say_so}
     assert {check for check, _ in BREAKS} | apart == set(RULES)
+
+
+# --- back to an earlier slide: its cell runs again, after all that stands below it ------------------------------------
+
+BOUND_AGAIN = {("05", "log"), ("05", "counted")}    # to be renamed there; nothing is to be added
+
+
+def takes_and_binds(cell: NotebookNode) -> tuple[set[str], set[str]]:
+    """What a code cell takes from the cells before it, and what it leaves behind: loops leave their variables."""
+    taken, bound = set(), set()
+    for statement in ast.parse(cell.source).body:
+        taken |= takes(ast.unparse(statement)) - bound
+        loops = [] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else [
+            part.target for part in ast.walk(statement) if isinstance(part, ast.For)]
+        bound |= binds(statement) | {part.id for target in loops for part in ast.walk(target)
+                                     if isinstance(part, ast.Name)}
+    return taken, bound
+
+
+def bound_again(notebook: NotebookNode) -> set[str]:
+    """Names that the cell of a slide takes from above and that a cell below binds to something else. Exercises and
+    their solutions are meant to."""
+    found, above, on_slide, wanted = set(), set(), False, set()
+    for cell in notebook.cells:
+        kind = slide_type(cell) or "-"
+        on_slide = on_slide if kind in ("-", "notes") else kind != "skip"
+        if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
+            taken, bound = takes_and_binds(cell)
+            found |= wanted & bound
+            wanted |= taken & above if on_slide else set()
+            above |= bound
+    return found
+
+
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if not is_further(path)], ids=lambda path: path.stem)
+def test_a_slide_that_one_goes_back_to_shows_its_own_data(path):
+    known = {name for lesson, name in BOUND_AGAIN if path.name.startswith(lesson)}
+    assert bound_again(read(path)) - known == set()
+
+
+@pytest.mark.parametrize(("cells", "names"), [
+    ([code("rows = 1"), code("print(rows)", "slide"), code("rows = 2", tags=["hide-input"])], {"rows"}),
+    ([code("def bars(): pass"), code("bars()", "slide"), code("bars = 1", "slide")], {"bars"}),
+    ([code("n = 1"), code("print(n)", "slide"), code("for n in (2, 3): pass")], {"n"}),
+    ([code("n = 1"), code("print(n)", "slide"), code("[n for n in (2, 3)]")], set()),
+    ([code("rows = 1", "slide"), code("rows = 2\nprint(rows)", "slide")], set()),
+    ([code("f = 1"), code("f(1)", "slide"), code("f = 2", tags=["solution"])], set()),
+])
+def test_a_name_that_is_bound_again_is_seen(cells, names):
+    assert bound_again(new_notebook(cells=[text("## Title", "slide"), *cells])) == names

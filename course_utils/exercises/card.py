@@ -23,6 +23,7 @@ class Card:
 
     def _repr_html_(self) -> str:
         text = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.text)).replace("\n", "<br>")
+        text = re.sub(r"(?<![\w*])\*(\w[\w ]*)\*(?![\w*])", r"<em>\1</em>", text)
         trace = f'<pre style="margin:.3em 0 0">{escape(self.trace.rstrip())}</pre>' if self.trace else ""
         return (f'<div style="border-left:6px solid {self.colour};padding:.3em .8em">'
                 f'<span style="background:{self.colour};color:#FFFFFF;padding:0 .4em;border-radius:.3em">'
