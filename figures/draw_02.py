@@ -54,9 +54,9 @@ ALT = {
         "which gives a score for each of 64 positions; the softmax runs over those that the sentence has. Below, the "
         "English words stand at their positions, greyed: their keys are never compared.",
     "02_query":
-        "Which state asks. Above, section 4: the previous state, s of step t minus 1, is the query; attention gives "
+        "Which state asks. Above, section 4: the previous state, s of step t minus 1, asks; attention gives "
         "the context, then the decoder reads the word written last and updates to s of step t, and the next word is "
-        "written. Below, Luong: first the update, then s of step t, which has read that word, is the query.",
+        "written. Below, Luong: first the update, then s of step t, which has read that word, asks.",
     "02_paths":
         "The path from a source word to the loss, for a sentence of 35 words. Above, without attention: from word "
         "18 the path leads through some 18 encoder states to either end, then through the one vector c and the "
@@ -484,7 +484,7 @@ def query():
         for x, name in states:
             asks = x == states[after][0]
             box(axes, x, y, 64, 44, QUERY, name, 24, line=3.4 if asks else 1.8, fill=tint(QUERY, 0.4) if asks else None)
-        text(axes, states[after][0], y + 40, "query", 17, QUERY, "bold")
+        text(axes, states[after][0], y + 40, "asks", 17, QUERY, "bold")
         attend, update, context = (670, 428, 786) if after else (418, 674, 530)
         box(axes, attend, y, 92, 40, fill=PAPER, label="attend", size=17)
         box(axes, context, y, 52, 44, VALUE, "$c_t$", 24)

@@ -445,10 +445,10 @@ def test_hide_word_says_what_is_read_and_what_hiding_costs_in_its_own_sentence(h
     hide_word("zone")
     hide_word("zone", "area", "the")
     hide_word("lois", "laws", model=-1.0)
-    assert capsys.readouterr().out.splitlines() == ["zone reads the 0.25, area 0.75",
-                                                    "zone without area (weight 0.75): costs 3.00 nats",
-                                                    "zone without the (weight 0.25): costs 3.00 nats",
-                                                    "lois without laws (weight 0.30): costs 1.00 nats"]
+    assert capsys.readouterr().out.splitlines() == ["location: zone reads the 0.25, area 0.75",
+                                                    "location: zone without area (weight 0.75): costs 3.00 nats",
+                                                    "location: zone without the (weight 0.25): costs 3.00 nats",
+                                                    "additive: lois without laws (weight 0.30): costs 1.00 nats"]
 
 
 @pytest.mark.parametrize(("given", "says"), [
