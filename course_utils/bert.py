@@ -136,7 +136,7 @@ class Bert(nn.Module):
             if need_states:
                 states.append(x)
         return BertOutput(x, torch.stack(states, dim=1) if need_states else None,
-                       torch.stack(weights, dim=1) if need_weights else None)
+                          torch.stack(weights, dim=1) if need_weights else None)
 
     def pool(self, x: Tensor) -> Tensor:
         """One vector a text ``(B, d_model)``: tanh of a linear map of ``[CLS]``, trained to see if two texts follow."""

@@ -199,7 +199,8 @@ class Layer(Exercise):
                     bound = signature.bind(*given, **more).arguments
                 except TypeError:
                     expected = "one" if len(names) == 1 else f"{len(names)}: {', '.join(names)}"
-                    raise WrongAnswer(f"{name} is called with {_counted(len(given) + len(more))}; expected {expected}."
+                    n = len(given) + len(more)
+                    raise WrongAnswer(f"{name} is called with {n} argument{'s' * (n != 1)}; expected {expected}."
                                       ) from None
                 calls.append(name)
                 roles.update({(name, role): bound[role] for role in names if len(names) > 1})
@@ -238,10 +239,6 @@ def _last_sum(formula: Formula) -> Formula:
     while _caller(formula):
         formula = formula.terms[0][1]
     return formula
-
-
-def _counted(n: int) -> str:
-    return f"{n} argument{'s' * (n != 1)}"
 
 
 def _times(part: str, n: int) -> str:
