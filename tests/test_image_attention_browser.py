@@ -355,7 +355,7 @@ LIVE_CELLS = [
     "view.observe(lambda change: moves.append(change.new), 'cell')\n"
     "display(view)",
     "print(view.layer, view.head, view.cell, moves[-1])",
-    "view.weights, view.head, view.cell = weights[::-1], 3, (11, 30)",
+    "view.head, view.cell = 3, (11, 30)",
 ]
 
 
@@ -373,6 +373,6 @@ def test_live(jupyter, browser_page):
     assert_prints(page, 1, "1 1 (8, 47) (8, 47)")
     run(page, 2)
     page.locator(".ia-readout", has_text="row 3, column 6").wait_for()
-    agrees(page, pixels(weights=SELF[::-1], layer=1, head=3, cell=(11, 30)))
+    agrees(page, pixels(layer=1, head=3, cell=(11, 30)))
     assert page.outside_requests == []
     assert page.script_errors == own_errors
