@@ -230,8 +230,9 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
         page.evaluate("slide => { location.hash = `#/${slide}` }", slides[0])
         page.locator(f"#{slides[0]}.present").wait_for()
         page.wait_for_timeout(700)
-        page.evaluate("""new MutationObserver(() => { window.kept ??= document.querySelector('.course-before > img')?.alt })
-                         .observe(document.body, { childList: true, subtree: true })""")
+        page.evaluate("""new MutationObserver(() => {
+                             window.kept ??= document.querySelector('.course-before > img')?.alt;
+                         }).observe(document.body, { childList: true, subtree: true })""")
         picture = page.locator(f"#{slides[0]} .jp-OutputArea-output > img").first
         before = picture.get_attribute("alt")
         page.keyboard.press("Shift+Enter")                                     # its picture stays until the new one
