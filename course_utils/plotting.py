@@ -98,18 +98,20 @@ class LiveCurve:
         self.drawn = time.monotonic()
 
 
-def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str) -> Figure:
+def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str,
+                colours: Sequence[str] = LINES) -> Figure:
     """One line a model over groups such as sentence lengths, each named at its right end.
 
     Args:
         results: ``{model: {group: value}}``; all models over the same groups.
         xlabel, ylabel: the words on the axes, with units.
+        colours: one for each model, so that the same thing has the same colour in several plots.
     """
     if len({tuple(values) for values in results.values()}) != 1:
         raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
     figure, axes = plt.subplots()
     ends = []
-    for (name, values), colour, marker in zip(results.items(), LINES * 9, MARKERS * 9, strict=False):
+    for (name, values), colour, marker in zip(results.items(), [*colours] * 9, MARKERS * 9, strict=False):
         axes.plot(list(values), list(values.values()), marker=marker, color=colour)
         ends.append((list(values.values())[-1], 1, name, colour))
     axes.set(xlabel=xlabel, ylabel=ylabel, ylim=(0, None))

@@ -499,33 +499,33 @@ def query():
 
 
 def paths():
-    axes = card(382)
+    axes = card(330)
     words, at, left, pitch, side = 35, 17, 44, 17.4, 13
     places = [left + pitch * j for j in range(words)]
-    for y, title, note in ((46, "Without attention", "word 18 is some 18 states from either end"),
-                           (232, "With attention", "every word is three steps from the loss")):
-        box(axes, 480, y + 58, 946, 172, fill=BAND, edge="none", corner=10)
-        text(axes, 30, y + 2, title, 18, INK, "bold", "left")
-        text(axes, 250, y + 2, note, 17, BAD if y < 100 else GOOD, "bold", "left")
+    for y, title, note in ((30, "Without attention", "word 18 is some 18 states from either end"),
+                           (190, "With attention", "every word is three steps from the loss")):
+        box(axes, 480, y + 55, 946, 150, fill=BAND, edge="none", corner=10)
+        text(axes, 30, y, title, 21, INK, "bold", "left")
+        text(axes, 270, y, note, 20, BAD if y < 100 else GOOD, "bold", "left")
         for j, x in enumerate(places):
             box(axes, x, y + 64, side, 26, KEY, corner=3, line=1.2, fill=tint(KEY, 0.9 if j == at else 0.14))
-    y = 110
+    y = 94
     for end in (0, words - 1):
         arrow(axes, (places[at], y - 17), (places[at], y - 32), BAD, 2.6, head=False)
         path(axes, (places[at], y - 32), (places[end], y - 32), (places[end], y - 16), color=BAD, line=2.6)
-    path(axes, (places[0], y + 15), (places[0], y + 38), (708, y + 38), (708, y + 20), color=KEY, line=2.2)
-    arrow(axes, (places[-1] + 9, y), (684, y), KEY, 2.2)
-    box(axes, 708, y, 44, 36, BAD, "$c$", 22)
-    y = 296
-    text(axes, places[at], y + 58, "word 18", 17, KEY, "bold")
-    arrow(axes, (places[at], y + 44), (places[at], y + 15), KEY, 3)
-    for x, at_y, number in ((places[at] + 20, y + 32, 1), (524, y - 34, 2), (747, y - 26, 3)):
-        disc(axes, x, at_y, str(number), VALUE, radius=11, size=15, fill=VALUE, text_color=PAPER, weight="bold")
-    path(axes, (places[at], y - 15), (places[at], y - 34), (708, y - 34), (708, y - 20), color=VALUE, line=3)
-    box(axes, 708, y, 44, 36, VALUE, "$c_t$", 22)
-    for y, name in ((110, "decoder"), (296, "output layer")):
-        arrow(axes, (731, y), (762, y), line=2.2)
-        box(axes, 820, y, 112, 36, QUERY, name, 16)
-        arrow(axes, (877, y), (894, y), line=2.2)
-        text(axes, 920, y, "loss", 17, INK, "bold")
+    path(axes, (places[0], y + 15), (places[0], y + 38), (696, y + 38), (696, y + 20), color=KEY, line=2.2)
+    arrow(axes, (places[-1] + 9, y), (672, y), KEY, 2.2)
+    box(axes, 696, y, 44, 36, BAD, "$c$", 24)
+    y = 254
+    text(axes, places[at] + 16, y + 49, "word 18", 20, KEY, "bold", "left")
+    arrow(axes, (places[at], y + 58), (places[at], y + 15), KEY, 3)
+    for x, at_y, number in ((places[at] - 21, y + 36, 1), (524, y - 34, 2), (733, y - 29, 3)):
+        disc(axes, x, at_y, str(number), VALUE, radius=13, size=17, fill=VALUE, text_color=PAPER, weight="bold")
+    path(axes, (places[at], y - 15), (places[at], y - 34), (696, y - 34), (696, y - 20), color=VALUE, line=3)
+    box(axes, 696, y, 44, 36, VALUE, "$c_t$", 24)
+    for y, name in ((94, "decoder"), (254, "output layer")):
+        arrow(axes, (719, y), (740, y), line=2.2)
+        box(axes, 813, y, 142, 38, QUERY, name, 20)
+        arrow(axes, (885, y), (900, y), line=2.2)
+        text(axes, 927, y, "loss", 20, INK, "bold")
     return axes

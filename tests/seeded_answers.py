@@ -78,7 +78,7 @@ class Answers:
             verdict = lesson_exercise.judge(wrong)
             assert verdict.kind == "wrong", why
             assert "NameError" not in verdict.text, why
-            assert verdict.text.endswith(f"\nWhy: {why}"), (why, verdict.text)
+            assert f".\nWhy: {why}\n" in verdict.text, (why, verdict.text)
 
     def test_a_dozen_reasons_at_most_and_twenty_edits_or_special_cases(self, lesson_exercise):
         assert len({why for why, *_ in lesson_exercise.faults}) <= 12

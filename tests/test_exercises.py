@@ -72,8 +72,8 @@ def test_for_a_stub_the_solution_runs_on(stub, capsys):
 def test_a_wrong_answer_stops_nothing_and_the_solution_runs_on(capsys):
     assert check("context_vector", {"context_vector": lambda s, v: s @ v}) is EXERCISES["context_vector"].solution
     shown = capsys.readouterr().out
-    assert shown.startswith("✗ context_vector: Wrong values")
-    assert "Why: The softmax is missing" in shown
+    assert shown.startswith("✗ context_vector: wrong.\nWhy: The softmax is missing")     # what explains it, first
+    assert shown.index("\nWhy: ") < shown.index("\nWrong values: ") < shown.index("\nInputs: ")
     assert "The course's function runs until yours is right." in shown
 
 
@@ -227,7 +227,8 @@ WRONG_FOR = [
     ("scaled_dot_attention", lambda q, k, v, m: EXERCISES["scaled_dot_attention"].solution(q, k, v, m)[::-1],
      "Wrong order: return context, weights"),
     ("context_vector", lambda s, v: (s.softmax(0) @ v)[None], "One of length one is left over"),
-    ("context_vector", lambda s, v: s.softmax(0) * v, r"\w\. These shapes do not line up"),
+    ("context_vector", lambda s, v: s.softmax(0) * v,
+     r"context_vector: These shapes do not line up: .*axes\.\nIt raised RuntimeError: .*\nInputs: "),
     ("context_vector", lambda s, v: s.softmax(0) @ torch.eye(*v.shape), "Why: `values` makes no difference to what"),
     ("context_vector", lambda s, v: s.detach_().softmax(0) @ v, "The argument `scores` was cut off"),
     ("alignment_error_rate", lambda a, b: str(len(a & b)), "a str; expected a float. float.* makes one"),
@@ -269,7 +270,7 @@ def test_only_what_never_makes_a_difference_is_said_to_make_none():
 def test_a_special_case_says_why_whatever_was_wrong_there_and_only_there():
     right = EXERCISES["alignment_error_rate"].solution
     text = judge("alignment_error_rate", lambda a, b: right(a, b) if a or b else 0.25)[1]
-    assert text.endswith("\nWhy: Two empty sets have no links to divide by. They agree: the rate is 0.0.")
+    assert ".\nWhy: Two empty sets have no links to divide by. They agree: the rate is 0.0.\nWrong value: " in text
     assert "Why" not in judge("alignment_error_rate", lambda a, b: right(a, b) + 0.25)[1]
 
 

@@ -900,7 +900,7 @@ def ds_order(q, k, v, past_k, past_v):
     return k, v, look(q, k, v, attention.causal_mask(q.shape[2], k.shape[2]))
 
 
-@wrong("decode_step", "wrong with the first word of all, when the cache is empty (T = 0).\nIt raised IndexError")
+@wrong("decode_step", "wrong with the first word of all, when the cache is empty (T = 0).\nOf n things")
 def ds_asks_the_last_for_its_width(q, k, v, past_k, past_v):
     scale = math.sqrt(len(past_k[0, 0, -1]))
     k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)

@@ -39,7 +39,7 @@ def pi_zeros(a, b):
     return pieces, [0] * len(pieces)
 
 
-@wrong("pair_input", "when a piece stands in both texts.\nWrong value")
+@wrong("pair_input", "when a piece stands in both texts.\nWhy: ")
 def pi_by_the_piece(a, b):
     pieces = ["[CLS]", *a, "[SEP]", *b, "[SEP]"]
     segments = [int(piece in b) for piece in pieces]

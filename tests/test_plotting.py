@@ -199,6 +199,11 @@ def test_one_line_for_each_model_over_the_groups():
     assert not colours & {plotting.QUERY, plotting.KEY, plotting.VALUE}, "a model is not a query, key or value"
 
 
+def test_the_same_model_can_have_the_same_colour_in_two_plots():
+    lines = plot_groups(RESULTS, "words", "BLEU", colours=["#111111", "#222222"]).axes[0].lines
+    assert [line.get_color() for line in lines][:2] == ["#111111", "#222222"][:len(RESULTS)]
+
+
 def test_each_line_is_named_at_its_end_in_its_colour_and_names_do_not_overlap():
     figure = plot_groups(RESULTS, "words", "BLEU")
     figure.canvas.draw()

@@ -100,6 +100,8 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(browser_page, tmp_path)
         assert "<details" not in notes.inner_text()
         assert "**" not in notes.inner_text()
         assert notes.get_by_text("Speaker notes").count() == 1
+        column = popup.value.locator("#speaker-controls")                      # read without scrolling
+        assert column.evaluate("column => column.scrollHeight <= column.clientHeight")
         popup.value.keyboard.press("ArrowLeft")                                # there, a key turns the slides
         page.wait_for_function("here => location.hash !== here", arg=here, timeout=15_000)
         popup.value.close()
@@ -225,6 +227,18 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
         page.locator(f"#{name} .jp-OutputArea-output:has-text('✓')").last.wait_for(timeout=120_000)
         page.wait_for_timeout(700)
         assert page.url.endswith(f"#/{name}")                                  # the slide that runs stays
+        page.evaluate("slide => { location.hash = `#/${slide}` }", slides[0])
+        page.locator(f"#{slides[0]}.present").wait_for()
+        page.wait_for_timeout(700)
+        page.evaluate("""new MutationObserver(() => {
+                             window.kept ??= document.querySelector('.course-before > img')?.alt;
+                         }).observe(document.body, { childList: true, subtree: true })""")
+        picture = page.locator(f"#{slides[0]} .jp-OutputArea-output > img").first
+        before = picture.get_attribute("alt")
+        page.keyboard.press("Shift+Enter")                                     # its picture stays until the new one
+        page.wait_for_function("before => window.kept === before", arg=before, timeout=120_000)
+        page.locator(".course-before").wait_for(state="detached", timeout=120_000)
+        picture.wait_for(timeout=5_000)
         number = page.locator(".reveal .slide-number")
         page.evaluate("location.hash = '#/slide-0-0'")
         page.locator("#slide-0-0.present").wait_for()

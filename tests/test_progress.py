@@ -96,7 +96,7 @@ def test_no_records_and_broken_ones_are_named(student, on, capsys, tmp_path):
 
 @pytest.mark.parametrize(("said", "name"), [
     ("f: Wrong shape: x is (3,); expected (4,).\nInputs: n = 3.", "Wrong shape"),
-    ("f: Wrong values: …\nInputs: n = 3.\nWhy: The axis is wrong.", "The axis is wrong."),
+    ("f: wrong.\nWhy: The axis is wrong.\nWrong values: …\nInputs: n = 3.", "The axis is wrong."),
     ("f: Right on short inputs, but wrong with padding.\nWrong…", "Right on short inputs, but wrong with padding"),
     ("f has the signature f(x); expected f(n).", "f has the signature f(x)"),
 ])

@@ -180,11 +180,11 @@ class Exercise:
 
     def reject(self, condition: str, what: str, arguments: tuple, mine, why: str = "", of_values: bool = False):
         """Raise `WrongAnswer`; `condition` is that of a special case, `why` a fault's sentence."""
-        where = f"Right {next(iter(self.cases))}, but wrong {condition}.\n" if condition else ""
+        where = f"Right {next(iter(self.cases))}, but wrong {condition}." if condition else "wrong." * bool(why)
         given = ", ".join(map(_describe, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
-        why = f"\nWhy: {why}" if why else ""
-        raise WrongAnswer(f"{self.name}: {where}{what}\nInputs: {given}.{why}", of_values) from cause
+        told = filter(None, (where, f"Why: {why}" * bool(why), what, f"Inputs: {given}."))   # what explains it, first
+        raise WrongAnswer(f"{self.name}: " + "\n".join(told), of_values) from cause
 
     def _named(self, tried: list[tuple], gradient: str = "") -> str:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
@@ -429,7 +429,7 @@ def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
     if isinstance(mine, Exception):
         means = [meaning for said, meaning in EXPLAINED.items() if re.search(said, str(mine))]
         message = f"It raised {type(mine).__name__}: {mine}"
-        return " ".join([f"{message.rstrip('.')}.", *means]) if means else message
+        return "\n".join([*means, message])
     names = list(exercise.returns)
     if len(names) == 1:
         mine, right = (mine,), (right,)

@@ -148,8 +148,10 @@ class Layer(Exercise):
         try:
             verdict = super()._judge(function)
         except WrongAnswer as wrong:
-            why = stopped if wrong.of_values else IN_PLACE if "inplace operation" in str(wrong) else ""
-            raise WrongAnswer(f"{wrong}{why}") from wrong.__cause__
+            text = str(wrong)
+            if "inplace operation" in text:
+                text = text.replace(f"{self.name}: ", f"{self.name}: wrong.{IN_PLACE}\n", 1)
+            raise WrongAnswer(text + stopped * wrong.of_values) from wrong.__cause__
         if verdict.kind == "right" and often:
             return Verdict("slow", f"{self.name}: right, but {often}. That costs its time again, and two calls of a "
                                    "part with dropout differ. Give what it returned a name.")

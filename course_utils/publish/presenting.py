@@ -20,6 +20,8 @@ from .handouts import without_asserts
 from .notebooks import compares, embed_pictures, read, show_clock, slide_type, tags, write
 
 TRAINED = re.compile(r"(?:.*>)?([^>]+): 100%.*\[(\d+):(\d\d)")          # what `fit` left: label, minutes, seconds
+NOTES = (".speaker-controls-notes :is(.jp-Cell-inputWrapper, button, svg) { display: none } "
+         ".speaker-controls-notes p { margin: .4em 0 }")
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
 
@@ -117,7 +119,7 @@ def _as_output(note: NotebookNode) -> None:
     """
     source = re.sub("</?(?:details|summary)>", "", note.pop("source"))
     note.pop("attachments", None)
-    html = f"<style>.speaker-controls-notes .jp-Cell-inputWrapper {{ display: none }}</style>{markdown2html(source)}"
+    html = f"<style>{NOTES}</style>{markdown2html(source)}"
     note.update(cell_type="code", source="", execution_count=None, outputs=[_html(html)])
 
 

@@ -26,7 +26,7 @@ function activate({ commands }) {
     window.addEventListener("hashchange", () => setTimeout(() => (back(), grow(), foot()), 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
     const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
-    const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy");
+    const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy") || before().forEach((old) => old.remove());
     if (kernel) new MutationObserver(tell).observe(kernel, { attributeFilter: ["data-status"] });
   });
   found.observe(document.body, { childList: true, subtree: true });
@@ -43,11 +43,13 @@ function steer(event) {
   const { key, target, shiftKey, ctrlKey, altKey, metaKey } = event;
   const slide = document.querySelector(".reveal section.present > section.present");
   if (!slide || ctrlKey || altKey || metaKey) return;
-  if (key === "Enter" && shiftKey && !slide.querySelector(".jp-CodeCell.jp-mod-active")) {
-    const shown = [...slide.querySelectorAll(".jp-CodeCell:not(.reveal-skip)")]
+  if (key === "Enter" && shiftKey) {
+    const active = slide.querySelector(".jp-CodeCell.jp-mod-active");
+    const shown = active ?? [...slide.querySelectorAll(".jp-CodeCell:not(.reveal-skip)")]
       .find((cell) => cell.offsetParent && !cell.closest(".fragment:not(.visible)"));
     if (!shown) return event.stopImmediatePropagation(); // nothing to run here
-    shown.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+    if (!active) shown.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+    keepThePicture(shown);
   }
   if (target.closest?.("input, textarea, select, [contenteditable=true], .jp-OutputArea, .jp-Dialog")) return;
   if (isSign(key) && !"twTW".includes(key)) {
@@ -60,6 +62,17 @@ function steer(event) {
   document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 32, shiftKey: key === "ArrowLeft" }));
 }
 
+// JupyterLab takes a result away when its cell starts: a copy of its picture stays until there is a new one, or the end.
+function keepThePicture(cell) {
+  const picture = [...cell.querySelectorAll(".jp-OutputArea-output > img")].at(-1);
+  if (!picture || before().length) return;
+  const copy = Object.assign(document.createElement("div"), { className: "jp-OutputArea-output course-before" });
+  copy.append(picture.cloneNode());
+  cell.querySelector(".jp-Cell-outputWrapper").after(copy);
+}
+
+const before = () => [...document.querySelectorAll(".course-before")];
+
 const isSign = (key) => key.length === 1 && key !== " ";
 
 // What is typed in a cell or pressed in a widget: Reveal, which listens above the page's body, would pause at some.
@@ -71,6 +84,7 @@ function spare(event) {
 function show(changes) {
   const results = changes.flatMap(({ addedNodes }) => [...addedNodes])
     .filter((node) => node.matches?.("section.present section.present .jp-OutputArea-child"));
+  if (results.some((node) => node.querySelector("img"))) before().forEach((old) => old.remove());
   results.at(-1)?.scrollIntoView({ block: "nearest" });
   // what changes inside a widget, under the pointer too, leaves its size alone
   if (changes.some(({ target }) => target.closest?.(".jp-OutputArea") && !target.closest(".course-widget"))) grow();
@@ -120,6 +134,7 @@ function keepTheSlide() {
       for (const frame of [notes, ...Array.from({ length: notes.length }, (_, k) => notes[k])]) {
         for (const name of ["keydown", "pointerdown"]) frame.addEventListener(name, touch, { capture: true }); // once each
       }
+      fitNote(notes.document);
       return formulas(notes.document);
     }
     if (method !== "setState" || Date.now() - touched < TAKES_A_STEP) return;
@@ -133,4 +148,17 @@ function formulas({ head }) {
     .map((rule) => rule.cssText).filter((rule) => /mjx|MJX/.test(rule)).join("\n");
   const style = head.querySelector("#formulas") ?? head.appendChild(Object.assign(document.createElement("style"), { id: "formulas" }));
   if (style.textContent !== rules) style.textContent = rules;
+}
+
+// A note is read without scrolling: in the largest type in which it fits the window.
+function fitNote(page) {
+  const [column, note] = ["#speaker-controls", ".speaker-controls-notes .value"].map((part) => page.querySelector(part));
+  const is = note && `${note.textContent.length} ${column.clientWidth} ${column.clientHeight}`;
+  if (!note || note.dataset.is === is) return;
+  note.dataset.is = is;
+  note.style.lineHeight = 1.3;
+  for (let size = 22; size >= 14; size -= 1) {
+    note.style.fontSize = `${size}px`;
+    if (column.scrollHeight <= column.clientHeight) return;
+  }
 }
