@@ -571,22 +571,22 @@ def blocks():
 
 
 def strips():
-    axes, cell, left, top, strip = card(256), 14, 92, 16, 10
-    box(axes, 480, 128, 944, 252, fill=BAND, edge="none", corner=10)
+    axes, cell, left, top, strip = card(392), 22, 88, 20, 10
+    box(axes, 480, 196, 944, 388, fill=BAND, edge="none", corner=10)
     shown, side, x, y = np.tri(STRIPS, dtype=bool), STRIPS * cell, left + (strip + 1) * cell, top + (strip + 0.5) * cell
     box(axes, left + side / 2, top + side / 2, side, side, INK, fill=PAPER, corner=2, line=1.8)
     _squares(axes, left, top, shown & ~np.eye(STRIPS, dtype=bool), cell, 0.9, SEEN)
     _squares(axes, left, top, np.eye(STRIPS, dtype=bool), cell, 0.9, AHEAD, GOOD, 1)
     box(axes, (left + x) / 2, y, x - left + 2, cell + 2, INK, fill="none", corner=1, line=2.8)
-    path(axes, (x + 4, y), (372, y), color=INK, line=1.8, head=False)
-    text(axes, 48, top + side / 2, "query", 20, QUERY, "bold")
-    text(axes, left + side + 28, top + 12, "key", 20, KEY, "bold")
+    path(axes, (x + 4, y), (496, y), color=INK, line=1.8, head=False)
+    text(axes, 48, top + side / 2, "query", 22, QUERY, "bold")
+    text(axes, left + side + 30, top + 12, "key", 22, KEY, "bold")
     computed = STRIPS * (STRIPS + 1) // 2
-    text(axes, 380, 50, f"{computed} of {STRIPS} × {STRIPS} blocks: {computed / STRIPS**2:.0%}", 26, GOOD, "bold",
+    text(axes, 504, 70, f"{computed} of {STRIPS} × {STRIPS} blocks: {computed / STRIPS**2:.0%}", 27, GOOD, "bold",
          "left")
-    text(axes, 380, 104, "light: computed in full, half masked", 22, align="left")
-    text(axes, 380, y, "one strip: held at a time", 22, align="left")
-    text(axes, 380, 216, "above the diagonal: never computed", 22, align="left")
+    text(axes, 504, 152, "light: computed in full, half masked", 22, align="left")
+    text(axes, 504, y, "one strip: held at a time", 22, align="left")
+    text(axes, 504, 330, "above the diagonal: never computed", 22, align="left")
     return axes
 
 

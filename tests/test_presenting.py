@@ -1,5 +1,6 @@
 """The copy that live slides show, and its kernel's way to catch up."""
 
+import ast
 import json
 import re
 from html import escape
@@ -11,6 +12,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from course_utils.course import KEEP_GOING, PRESENTED, TOLD, course_root, is_further, numbered
 from course_utils.kernel import rehearsal
+from course_utils.publish.code import binds, takes
+from course_utils.publish.handouts import without_asserts
 from course_utils.publish.notebooks import read, show_clock, slide_type, tags
 from course_utils.publish.presenting import CatchUp, load_ipython_extension, prepare
 
@@ -72,6 +75,38 @@ def test_imports_run_while_the_page_opens(shell, capsys, slide, source, ran):
     assert shell.user_ns["ran"] == ran
     before(catch_up, "b")
     assert ("what stands above" in capsys.readouterr().out) == (ran == ["b"])
+
+
+def test_a_jump_passes_over_what_only_another_section_needs(shell):
+    slow, late = cell("b", "ran.append('b')"), cell("f", "ran.append('f')")
+    slow.metadata.tags = late.metadata.tags = ["own-section"]
+    cells = [on("slide", cell("a", "ran = ['a']")), slow, cell("c", "ran.append('c')"),
+             on("slide", cell("d", "ran.append('d')")), cell("e", "ran.append('e')"), late,
+             cell("g", "ran.append('g')")]
+    catch_up = CatchUp(shell, new_notebook(cells=cells))
+    before(catch_up, "g")
+    assert shell.user_ns["ran"] == ["a", "c", "d", "e", "f"]
+    before(catch_up, "c")                              # back in the first section, its measurement runs
+    assert shell.user_ns["ran"] == ["a", "c", "d", "e", "f", "b"]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_other_section_needs_what_a_jump_passes_over(path):
+    section, own, common, wanted = 0, {}, set(), []
+    for cell in read(path).cells:
+        section += slide_type(cell) == "slide"
+        if cell.cell_type == "code":
+            taken, bound = set(), set()
+            for statement in ast.parse(without_asserts(cell.source)).body:
+                taken |= takes(ast.unparse(statement)) - bound
+                bound |= binds(statement)
+            wanted.append((section, taken))
+            if "own-section" in tags(cell):
+                own.setdefault(section, set()).update(bound)
+            else:
+                common |= bound
+    assert not [(part, needed, taken & names - common) for part, names in own.items() for needed, taken in wanted
+                if needed != part and taken & names - common]
 
 
 def test_an_error_above_ends_the_catching_up_and_is_tried_again(shell, capsys):

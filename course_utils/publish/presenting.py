@@ -6,7 +6,7 @@ import re
 import sys
 from copy import deepcopy
 from html import escape, unescape
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from pathlib import Path
 
 from IPython.display import clear_output
@@ -22,6 +22,7 @@ from .notebooks import compares, embed_pictures, read, show_clock, slide_type, t
 TRAINED = re.compile(r"(?:.*>)?([^>]+): 100%.*\[(\d+):(\d\d)")          # what `fit` left: label, minutes, seconds
 NOTES = (".speaker-controls-notes :is(.jp-Cell-inputWrapper, button, svg) { display: none } "
          ".speaker-controls-notes p { margin: .4em 0 }")
+OWN_SECTION = "own-section"
 STYLE = Path(__file__).parent / "templates" / "live.css"
 
 
@@ -126,7 +127,8 @@ def _as_output(note: NotebookNode) -> None:
 class CatchUp:
     """Before a cell runs, all code cells above it that have not run yet do: those on no slide, and those passed over.
 
-    A cell that was changed runs with all cells below it again, once they are needed.
+    A cell that was changed runs with all cells below it again, once they are needed. A cell tagged ``own-section``
+    measures what no other section needs: after a jump it is passed over, unless the jump went into its section.
 
     What they show stays away: on the slide is the result of its own cell. A line counts them while they run, one says
     which training was not rehearsed, and a small one below the result that trainings were loaded. An error ends it, and
@@ -141,6 +143,9 @@ class CatchUp:
                         for line in lines if (found := TRAINED.match(line))}
         code = [cell for cell in notebook.cells if cell.cell_type == "code" and slide_type(cell) != "notes"]
         self.cells = {cell.id: cell.source for cell in code}
+        sections = list(accumulate(slide_type(cell) == "slide" for cell in notebook.cells))
+        self.section = {cell.id: section for cell, section in zip(notebook.cells, sections, strict=True)}
+        self.own = {cell.id for cell in code if OWN_SECTION in tags(cell)}
         self.first = code[0].id if code and slide_type(code[0]) == "skip" else None
 
     def begin(self) -> None:
@@ -157,7 +162,8 @@ class CatchUp:
             return
         self.busy, self.loaded, self.screen = True, False, sys.stdout
         above = list(takewhile(info.cell_id.__ne__, self.cells))
-        behind = [id for id in above if id not in self.ran]
+        here = self.section.get(info.cell_id)
+        behind = [id for id in above if id not in self.ran and (id not in self.own or self.section[id] == here)]
         try:
             for k, id in enumerate(behind, 1):
                 clear_output(wait=True)

@@ -26,8 +26,15 @@ function activate({ commands }) {
     window.addEventListener("hashchange", () => setTimeout(() => (back(), grow(), foot()), 300)); // after a jump, too
     new MutationObserver(show).observe(slides, { childList: true, subtree: true });
     const kernel = document.querySelector(".jp-Notebook-ExecutionIndicator");
-    const tell = () => document.body.classList.toggle("course-runs", kernel.dataset.status === "busy") || before().forEach((old) => old.remove());
-    if (kernel) new MutationObserver(tell).observe(kernel, { attributeFilter: ["data-status"] });
+    const tell = () => {
+      const { status } = kernel.dataset;
+      const runs = document.body.classList.toggle("course-runs", status === "busy");
+      if (!runs) before().forEach((old) => old.remove());
+      document.body.classList.toggle("course-starts", /starting|connecting|initializing/.test(status)); // a run waits
+    };
+    if (!kernel) return;
+    new MutationObserver(tell).observe(kernel, { attributeFilter: ["data-status"] });
+    tell();
   });
   found.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("keydown", steer, { capture: true });
