@@ -450,8 +450,7 @@ def dl_without_a_mask(x, memory, mask, src_mask, self_attention, cross_attention
 
 
 @wrong("decoder_layer", "Why: cross_attention was given `norm_3` as its mask: who is hidden?")
-def a_norm_stands_for_the_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward,
-                               norm_1, norm_2, norm_3):
+def dl_norm_as_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     h = norm_1(x)
     x = x + self_attention(h, h, mask)
     x = x + cross_attention(norm_2(x), memory, norm_3)
