@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .code import takes
 from .exporting import export, heading, prepared
-from .notebooks import METADATA, embed_pictures, slide_type, tags
+from .notebooks import METADATA, place_pictures, slide_type, tags
 from .tasks import Task, alone, definitions, given, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
@@ -44,7 +44,7 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
     student.cells = [cell for cell in student.cells if "solution" not in tags(cell) and slide_type(cell) != "notes"]
     for cell in student.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, folder)
+            place_pictures(cell, folder)
             cell.source = NEIGHBOUR.sub(_unlinked, cell.source)
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
@@ -98,7 +98,7 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
     student.cells = [cell for cell in student.cells if slide_type(cell) != "notes"]
     for cell in student.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, folder)
+            place_pictures(cell, folder)
             cell.source = cell.source.replace("<details>", "<details open>")
         else:
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)

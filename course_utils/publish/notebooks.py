@@ -251,25 +251,32 @@ def slide_type(cell: NotebookNode) -> str:
     return cell.metadata.get("slideshow", {}).get("slide_type", "-")
 
 
-def embed_pictures(cell: NotebookNode, folder: Path) -> None:
-    """Put the local pictures that a text cell shows into its source, as ``data:`` addresses.
+def embedded(picture: Path) -> str:
+    """A picture as its own address, ``data:…``.
 
     JupyterLab shows no SVG that is a cell's attachment; an SVG at a ``data:`` address it shows even in a notebook
     that is not trusted.
+    """
+    kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+
+
+def place_pictures(cell: NotebookNode, folder: Path, place: Callable[[Path], str] = embedded) -> None:
+    """Give the local pictures that a text cell shows other addresses.
 
     Args:
         cell: a text cell; its source is changed.
         folder: the notebook's folder, from which the pictures are read.
+        place: gives a picture's address; default: the picture itself.
 
     Raises:
         CourseError: if a picture is missing.
     """
 
-    def embed(match: re.Match) -> str:
+    def placed(match: re.Match) -> str:
         picture = folder / unquote(match[2])
         if not picture.is_file():
             raise CourseError(f"the picture {match[2]} is missing in {folder}. Restore it, or mend the link.")
-        kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
-        return f"{match[1]}data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+        return match[1] + place(picture)
 
-    cell.source = _IMAGE.sub(embed, cell.source)
+    cell.source = _IMAGE.sub(placed, cell.source)

@@ -35,7 +35,7 @@ INSTALL = ("python3 -m venv .venv && .venv/bin/pip install -c requirements.lock 
 MATHJAX = "assets/mathjax.js"
 _FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
 _STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
-_EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg|svg)(?:\+xml)?;base64,([^"]+)"')
+_EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg);base64,([^"]+)"')     # in outputs
 _FORMULA = re.compile(r"\$[^$]*\$")
 _WORD = re.compile(r"[^\W\d_][^\W_]+")
 _ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
@@ -53,7 +53,6 @@ class Entry:
         opening = [cell for cell in self.notebook.cells[:3] if cell.cell_type == "markdown"]
         self.question = next((name for cell in opening for name in headings(cell, 2)), "")
         self.minutes = _minutes(self.notebook)
-        self.drawn = _picture(self.notebook, path)
         self.picture = ""                              # where it lies in the site
 
     @property
@@ -92,16 +91,16 @@ def _minutes(notebook: NotebookNode) -> int | None:
     return round(sum(rows)) if rows else int(said[1]) if said else None
 
 
-def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
-    """Kind and content of the notebook's first drawing; else of the first attention view's; else two empty ones."""
+def _picture(notebook: NotebookNode, folder: Path) -> tuple[str, bytes] | None:
+    """Kind and content of the notebook's first drawing; else of its first attention view's."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
-            return "svg", (path.parent / found[1]).read_bytes()
+            return "svg", (folder / found[1]).read_bytes()
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
                 return "png", base64.b64decode(found[1])
-    return "", b""
+    return None
 
 
 def build(root: Path, folder: Path, ledger: str = "",
@@ -145,6 +144,9 @@ def build(root: Path, folder: Path, ledger: str = "",
             done(name)
         return name
 
+    def place(drawing: Path) -> str:
+        return picture(drawing.suffix.removeprefix("."), drawing.read_bytes())
+
     def apart(found: re.Match) -> str:
         return f'{found[1]}{picture(found[2], base64.b64decode(found[3]))}"'
 
@@ -159,14 +161,14 @@ def build(root: Path, folder: Path, ledger: str = "",
     for name in ("site.css", "site.js"):
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
-        kind, content = lesson.drawn
-        lesson.picture = picture(kind, content) if content else ""
+        if drawn := _picture(lesson.notebook, lesson.path.parent):
+            lesson.picture = picture(*drawn)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = site | {"slides": entry.slides, "mathjax": MATHJAX}
-        write(entry.file, page(entry.notebook, entry.path.parent, before=before, after=after, site=around))
+        write(entry.file, page(entry.notebook, entry.path.parent, before, after, around, place))
         if entry.slides:
-            write(entry.slides, deck(entry.notebook, entry.path.parent, mathjax=MATHJAX))
+            write(entry.slides, deck(entry.notebook, entry.path.parent, MATHJAX, place))
     if ledger:
         write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
     translator = Markup(Translator().to_html())
