@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, numbered, replace_file, seed_asked_for, with_claims
+from .course import CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
 
 JUPYTER = Path(__file__).parent / "publish" / "jupyter"    # what the servers that are started here read
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130       # argparse ends with 2
@@ -416,9 +416,7 @@ def _slides(arguments: argparse.Namespace, root: Path) -> int:
 
     (path,) = find(arguments.notebook, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
-    html = deck(read(path), path.parent)
-    with replace_file(target) as file:
-        file.write(html)
+    write_file(target, deck(read(path), path.parent))
     print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
     return EXIT_OK
 
@@ -443,9 +441,7 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
     for path in paths:
         place = lessons.index(path) if path in lessons else -2         # a further notebook names its lesson itself
         target = arguments.out / f"{path.stem}.html"
-        html = page(read(path), path.parent, before=link(place - 1), after=link(place + 1))
-        with replace_file(target) as file:
-            file.write(html)
+        write_file(target, page(read(path), path.parent, before=link(place - 1), after=link(place + 1)))
         print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
     return EXIT_OK
 
@@ -481,8 +477,7 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     notebook = read(path)
     if arguments.sheet:
         target = target.with_name(f"{path.stem}_sheet.html")
-        with replace_file(target) as file:
-            file.write(handouts.sheet(notebook, path.parent))
+        write_file(target, handouts.sheet(notebook, path.parent))
         print(f"{target}  predictions, decisions, exercises and questions; print it from a browser")
         return EXIT_OK
     if arguments.blank:
@@ -510,8 +505,7 @@ def _release(arguments: argparse.Namespace, root: Path) -> int:
             if made := make(notebook, path.parent):
                 write(made, arguments.folder / folder / path.stem / path.name)
                 written += 1
-    with replace_file(arguments.folder / "nbgrader" / "nbgrader_config.py") as file:
-        file.write(release.NBGRADER_CONFIG)
+    write_file(arguments.folder / "nbgrader" / "nbgrader_config.py", release.NBGRADER_CONFIG)
     print(f"{arguments.folder}  {written // 2} assignments, each for nbgrader and for otter-grader")
     return EXIT_OK
 

@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, cpu_facts, is_further, numbered, replace_file
+from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, cpu_facts, is_further, numbered, write_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -106,8 +106,7 @@ def read(path: Path) -> NotebookNode:
 
 def write(notebook: NotebookNode, path: Path) -> None:
     """Write a notebook in one step: the file is either the old one or the new one, never half of it."""
-    with replace_file(path) as file:
-        file.write(nbformat.writes(notebook) + "\n")
+    write_file(path, nbformat.writes(notebook) + "\n")
 
 
 def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,

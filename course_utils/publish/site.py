@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from nbformat import NotebookNode
 
-from ..course import is_further, numbered, replace_file
+from ..course import is_further, numbered, write_file
 from ..widgets import Translator
 from . import archive
 from .exporting import TEMPLATES, heading, headings, script
@@ -60,6 +60,17 @@ class Entry:
         """Address and title of its page."""
         return self.file, heading(self.notebook)
 
+    def drawing(self) -> tuple[str, bytes] | None:
+        """Kind and content of the notebook's first drawing; else of its first attention view's."""
+        for cell in self.notebook.cells:
+            if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
+                return "svg", (self.path.parent / found[1]).read_bytes()
+        for cell in self.notebook.cells:
+            for output in cell.get("outputs", ()):
+                if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
+                    return "png", base64.b64decode(found[1])
+        return None
+
     def index(self) -> list:
         """What the search looks through: the page, its title and words, and its headings with their places and words.
 
@@ -91,18 +102,6 @@ def _minutes(notebook: NotebookNode) -> int | None:
     return round(sum(rows)) if rows else int(said[1]) if said else None
 
 
-def _picture(notebook: NotebookNode, folder: Path) -> tuple[str, bytes] | None:
-    """Kind and content of the notebook's first drawing; else of its first attention view's."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
-            return "svg", (folder / found[1]).read_bytes()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
-                return "png", base64.b64decode(found[1])
-    return None
-
-
 def build(root: Path, folder: Path, ledger: str = "",
           tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
     """Write the site from the notebooks as they are saved; nothing is executed.
@@ -131,16 +130,14 @@ def build(root: Path, folder: Path, ledger: str = "",
         tell(folder / name)
 
     def write(name: str, text: str) -> None:
-        with replace_file(folder / name) as file:
-            file.write(_EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
+        write_file(folder / name, _EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
         done(name)
 
     def picture(kind: str, content: bytes) -> str:
         """Where a picture lies; the same one, on a page and on a slide, is written once."""
         name = f"assets/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         if name not in written:
-            with replace_file(folder / name, "wb") as file:
-                file.write(content)
+            write_file(folder / name, content)
             done(name)
         return name
 
@@ -161,8 +158,8 @@ def build(root: Path, folder: Path, ledger: str = "",
     for name in ("site.css", "site.js"):
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
-        if drawn := _picture(lesson.notebook, lesson.path.parent):
-            lesson.picture = picture(*drawn)
+        if drawing := lesson.drawing():
+            lesson.picture = picture(*drawing)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = site | {"slides": entry.slides, "mathjax": MATHJAX}
