@@ -104,7 +104,8 @@ class Exercise:
     def right(self) -> str:
         """How a right function's verdict begins."""
         n = len(self.cases) - 1
-        return f"{self.name}: right on {N_INPUTS} random inputs" + f" and in {n} special case{'s' * (n > 1)}" * (n > 0)
+        special = f" and in {n} special case{'s' * (n > 1)}" if n else ""
+        return f"{self.name}: right on {N_INPUTS} random inputs{special}"
 
     @cached_property
     def reasons(self) -> dict[str, str]:
@@ -655,8 +656,10 @@ def _gradients(function, arguments: tuple) -> dict[int, Tensor | Exception]:
 def _as_text(items: set, most: int | None = None) -> str:
     """A set of ints or tuples of ints in order, which is the same in every run; at most so many of them."""
     ordered = sorted(items, key=lambda item: (isinstance(item, tuple), item))
-    shown = ", ".join([*map(repr, ordered[:most]), *["…"] * (len(ordered) > len(ordered[:most]))])
-    return f"{{{shown}}}" if items else "set()"
+    shown = [*map(repr, ordered[:most])]
+    if len(shown) < len(ordered):
+        shown.append("…")
+    return f"{{{', '.join(shown)}}}" if items else "set()"
 
 
 def _describe(name: str, value) -> str:

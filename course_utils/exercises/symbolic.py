@@ -293,8 +293,8 @@ def _out_of_order(mine: Run, right: Run) -> list[str]:
     if mine.calls == right.calls or sorted(mine.calls) != sorted(right.calls):
         return []
     called, first = next(pair for pair in zip(mine.calls, right.calls, strict=True) if pair[0] != pair[1])
-    post = first.startswith("norm") and not called.startswith("norm")
-    return [f"{called} is called before {first}, which comes first" + "; norms after the sums are post-LN" * post]
+    is_post = first.startswith("norm") and not called.startswith("norm")
+    return [f"{called} is called before {first}, which comes first{'; norms after the sums are post-LN' * is_post}"]
 
 
 def _missing_residual(mine: Formula, right: Formula) -> list[str]:

@@ -206,7 +206,8 @@ def _without_results(text: str) -> str:
     kept, told = [], False
     for paragraph in text.split("\n\n"):
         told = bool(RESULT.match(paragraph)) or told and not (paragraph.startswith("#") or PREDICT.search(paragraph))
-        kept += [paragraph] * (not told)
+        if not told:
+            kept.append(paragraph)
     return "\n\n".join(kept)
 
 
