@@ -549,12 +549,14 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
 
 def _asked(names: Sequence[str], everything: list) -> list:
     """The claims with these ids, or in notebooks with these numbers; without names all."""
+    def called(claim) -> set[str]:
+        return {claim.id, claim.id[:2], claim.id[:2].lstrip("0")}
+
     for name in names:
-        if not any(name in (claim.id, claim.id[:2], claim.id[:2].lstrip("0")) for claim in everything):
+        if not any(name in called(claim) for claim in everything):
             there = "\n  ".join(claim.id for claim in everything)
             raise CourseError(f"no claim and no lesson with claims is called {name!r}. There is:\n  {there}")
-    return [claim for claim in everything
-            if not names or {claim.id, claim.id[:2], claim.id[:2].lstrip("0")} & set(names)]
+    return [claim for claim in everything if not names or called(claim) & set(names)]
 
 
 def _fetch(arguments: argparse.Namespace, root: Path) -> int:

@@ -117,8 +117,7 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
             cell.outputs = []
         exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
         predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
-        about = predicts and not exercise and _shown(after)
-        if about:
+        if predicts and not exercise and _shown(after):
             first += [cell, after, new_markdown_cell(LINES)]
             continue
         if predicts:
