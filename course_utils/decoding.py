@@ -305,8 +305,8 @@ def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | Non
     return probabilities
 
 
-def sample_token(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None,
-                 generator: torch.Generator | None = None) -> Tensor:
+def sample_token(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None,
+                 generator: torch.Generator | None) -> Tensor:
     """Draw a word from each row of ``logits (B, vocab)`` divided by the temperature: ids ``(B, 1)``; see `truncate`.
 
     The largest logit is subtracted first: what is left is at most 0, and stays a number at any temperature above 0.

@@ -41,7 +41,7 @@ def examine(root: Path) -> Iterator[Finding]:
     yield _python(root)
     yield from _packages(root)
     yield _memory()
-    pytorch = _threads()
+    pytorch = _pytorch()
     yield pytorch
     if not pytorch.mend:
         yield _weights()
@@ -126,7 +126,7 @@ def _memory() -> Finding:
     return Finding("memory", saw, "" if enough else "close other programs and other notebooks' kernels", needed=False)
 
 
-def _threads() -> Finding:
+def _pytorch() -> Finding:
     if _installed("torch") is None:
         return Finding("PyTorch", "not installed", install())
     try:

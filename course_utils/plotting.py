@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 LINES = (INK, GOOD, BAD, TEAL, "#8A6100", MUTED)        # not the colours of query, key and value
+SMOOTHED = 25                                           # losses whose mean is a point of a smooth curve
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -60,12 +61,10 @@ def in_notebook() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
 
 
-def smooth(values: Sequence[float], window: int = 25) -> list[float]:
-    """Running mean over the last ``window`` values, at least 1 (else a ValueError)."""
-    if window < 1:
-        raise ValueError(f"window is {window}; expected at least 1.")
+def smooth(values: Sequence[float]) -> list[float]:
+    """Running mean over the last ``SMOOTHED`` values."""
     sums = np.cumsum([0.0, *values])
-    return [float(sums[i] - sums[max(0, i - window)]) / min(i, window) for i in range(1, len(values) + 1)]
+    return [float(sums[i] - sums[max(0, i - SMOOTHED)]) / min(i, SMOOTHED) for i in range(1, len(values) + 1)]
 
 
 class LiveCurve:
@@ -83,12 +82,13 @@ class LiveCurve:
         """Draw the losses so far if it is time to, or if these are the ``final`` ones."""
         if not loss or not in_notebook() or not (final or time.monotonic() - self.drawn > 3):
             return
+        smoothed = smooth(loss)
         figure, axes = plt.subplots(figsize=(7, 2.2))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
-        axes.plot(smooth(loss), color=VALUE)
-        axes.set(title=f"{self.label}: loss {smooth(loss)[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
+        axes.plot(smoothed, color=VALUE)
+        axes.set(title=f"{self.label}: loss {smoothed[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
                  xlim=(0, self.steps), ylim=(0, None))
-        alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smooth(loss)[-1]:.2f} nats per {self.unit} " \
+        alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smoothed[-1]:.2f} nats per {self.unit} " \
               f"in {len(loss)} steps."
         if self.handle is None:
             self.before_first()

@@ -80,7 +80,7 @@ def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[be
 def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: int, seed: int,
                labels: Sequence[int] | None = None) -> list[Texts]:
     """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0."""
-    pairs = [(text, None) if isinstance(text, str) else text for text in texts]
+    pairs = _pairs(texts)
     rows = sorted(zip(pairs, [0] * len(pairs) if labels is None else labels, strict=True),
                   key=lambda row: len(f"{row[0][0]} {row[0][1]}".split()))
     batches = []
@@ -89,6 +89,10 @@ def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: 
         batches.append(Texts(*pieces.batch(first, second), torch.tensor([label for _, label in rows[i:i + size]])))
     random.Random(seed).shuffle(batches)
     return batches
+
+
+def _pairs(texts: Sequence[str | tuple[str, str]]) -> list[tuple[str, str | None]]:
+    return [(text, None) if isinstance(text, str) else text for text in texts]
 
 
 def in_order(rows: Sequence, epochs: int, seed: int) -> list[list]:
@@ -151,9 +155,8 @@ def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[
 
 def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> Tensor:
     """The class with the highest logit for each text, ``(len(texts),)``."""
-    parts = [texts[i:i + 64] for i in range(0, len(texts), 64)]
-    encoded = [pieces.batch(*zip(*((text, None) if isinstance(text, str) else text for text in part), strict=True))
-               for part in parts]
+    parts = [_pairs(texts[i:i + 64]) for i in range(0, len(texts), 64)]
+    encoded = [pieces.batch(*zip(*part, strict=True)) for part in parts]
     with evaluating(classifier):
         return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
 

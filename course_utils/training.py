@@ -16,7 +16,7 @@ from tqdm import tqdm
 from .arguments import at_least
 from .data.text import PAD, Batch
 from .kernel.rehearsal import rehearsed
-from .plotting import LiveCurve, smooth
+from .plotting import SMOOTHED, LiveCurve, smooth
 
 
 @dataclass
@@ -199,7 +199,7 @@ class _Progress:
     def update(self, loss: list[float]) -> None:
         """One step more."""
         if self.curve:
-            self.bar.set_postfix_str(f"loss {smooth(loss[-25:])[-1]:.3f}", refresh=False)
+            self.bar.set_postfix_str(f"loss {smooth(loss[-SMOOTHED:])[-1]:.3f}", refresh=False)
             self.curve.update(loss)
         self.bar.update()
 

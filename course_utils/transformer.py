@@ -142,7 +142,7 @@ class DecoderLayer(Layer):
         return x, (self_weights, cross_weights), past
 
 
-def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need_weights: bool = False):
+def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need_weights: bool):
     """Causal self-attention of new positions over all: the output, the weights (or ``None``), the longer cache.
 
     ``x (B, T_q, d_model)`` are the new positions only; ``past`` are the keys and values of those before.
@@ -253,7 +253,7 @@ class Transformer(nn.Module):
         ``None`` if they are not needed: PyTorch's kernel is faster), the next state. ``target`` holds the new words;
         those before are in the caches of ``state``.
         """
-        logits, (_, weights), state = self._decode(target, state, memory, need_cross=need_weights)
+        logits, (_, weights), state = self._decode(target, state, memory, need_self=False, need_cross=need_weights)
         return logits, weights, state
 
     def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
@@ -283,8 +283,7 @@ class Transformer(nn.Module):
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
         return Memory(caches, src_mask), state, weights
 
-    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool = False,
-                need_cross: bool = False):
+    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool, need_cross: bool):
         check_target(target, memory.src_mask)
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)

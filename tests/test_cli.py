@@ -256,7 +256,7 @@ def test_help_has_examples_and_exit_codes(capsys, command):
 def test_what_is_not_understood_exits_with_2(argv, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(argv)
-    assert stop.value.code == cli.EXIT_USAGE
+    assert stop.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
 
@@ -360,6 +360,12 @@ def test_a_page_refuses_a_file_as_folder(course, capsys):
     (course / "site").touch()
     assert run(course, "page", "01", "--out", "site") == cli.EXIT_FAILED
     assert "--out site is a file; expected a folder" in capsys.readouterr().err
+
+
+def test_a_course_without_claims_becomes_a_site_without_a_ledger(course):
+    assert run(course, "site", "public") == cli.EXIT_OK
+    assert (course / "public" / "index.html").is_file()
+    assert not (course / "public" / "ledger.html").exists()
 
 
 # --- fetch --------------------------------------------------------------------------------------------------------

@@ -449,6 +449,14 @@ def dl_without_a_mask(x, memory, mask, src_mask, self_attention, cross_attention
     return x + feed_forward(norm_3(x))
 
 
+@wrong("decoder_layer", "Why: cross_attention was given `norm_3` as its mask: who is hidden?")
+def dl_norm_as_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, norm_3)
+    return x + feed_forward(norm_3(x))
+
+
 @wrong("decoder_layer", "Why: cross_attention was given `None` as its mask: who is hidden?")
 def dl_padding_seen(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     h = norm_1(x)

@@ -193,7 +193,7 @@ def test_a_site_refuses_a_file_as_folder(root, tmp_path, capsys):
 def test_every_notebook_says_what_the_first_page_needs():
     entries = [Entry(path) for path in numbered(course_root())]
     lessons = [entry for entry in entries if entry.slides]
-    assert [entry.path.name for entry in lessons if not (entry.question and entry.drawn[1])] == []
+    assert [entry.path.name for entry in lessons if not (entry.question and entry.drawing())] == []
     assert [entry.path.name for entry in entries if entry.number != "00" and entry.minutes is None] == []
     assert all(10 <= entry.minutes <= 90 for entry in entries if entry.minutes)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ..course import CourseError, replace_file, stamp
+from ..course import CourseError, stamp, write_file
 
 FILE = Path(__file__).parent / "conditions.json"
 
@@ -63,6 +63,5 @@ def changes(was: Mapping[str, Mapping], now: Mapping[str, Mapping]) -> list[str]
 def accept(now: Mapping[str, Mapping]) -> list[str]:
     """Write ``conditions.json`` anew, in one step; returns what changed."""
     changed = changes(kept() if FILE.is_file() else {}, now)
-    with replace_file(FILE) as file:
-        file.write(json.dumps({id: now[id] for id in sorted(now)}, ensure_ascii=False, indent=1) + "\n")
+    write_file(FILE, json.dumps({id: now[id] for id in sorted(now)}, ensure_ascii=False, indent=1) + "\n")
     return changed

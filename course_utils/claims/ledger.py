@@ -116,7 +116,7 @@ def _lesson(name: str, cards: list[Claim]) -> str:
 
 def _row(card: Claim) -> str:
     """A line of a lesson's table; unfolded, it shows the whole card."""
-    verdicts = [card.verdict] + ["not at every seed"] * bool(card.failed_at)
+    verdicts = [card.verdict, "not at every seed"] if card.failed_at else [card.verdict]
     kind = card.terms.kind
     return (f'<tr data-lesson="{card.id[:2]}" data-kind="{kind}" data-verdict="{escape("; ".join(verdicts))}">'
             f"<td>{badge(colour(card), 'holds' if card.holds else 'does not hold')}</td>"

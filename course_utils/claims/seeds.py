@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from ..course import CourseError, replace_file, stamp
+from ..course import CourseError, stamp, write_file
 from .stored import EXPERIMENTS
 
 RECORD = EXPERIMENTS / "claims_at_seeds.json"
@@ -100,8 +100,7 @@ def add(id: str, condition: str, made_by: str, trials: Mapping[int, Trial]) -> N
     kept = tried(id, condition, made_by).seeds
     rows[id] = Tried(condition, made_by, dict(sorted({**kept, **trials}.items())))
     text = ",\n".join(f"{json.dumps(id)}: {_dump(rows[id])}" for id in sorted(rows))
-    with replace_file(RECORD) as file:
-        file.write(f"{{\n{text}\n}}\n")
+    write_file(RECORD, f"{{\n{text}\n}}\n")
 
 
 def _dump(row: Tried) -> str:

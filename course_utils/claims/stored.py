@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
-from ..course import cpu_facts, replace_file
+from ..course import cpu_facts, write_file
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -53,8 +53,7 @@ def store(path: Path, command: str, seeds: Sequence[int], results: dict) -> Stor
         results: numbers, strings, lists and dicts with strings as keys.
     """
     measured = Stored(command, list(seeds), version(), machine(), datetime.now(UTC).date().isoformat(), results)
-    with replace_file(path) as file:
-        file.write(json.dumps(asdict(measured), ensure_ascii=False, indent=1) + "\n")
+    write_file(path, json.dumps(asdict(measured), ensure_ascii=False, indent=1) + "\n")
     return measured
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
@@ -104,7 +104,8 @@ class Exercise:
     def right(self) -> str:
         """How a right function's verdict begins."""
         n = len(self.cases) - 1
-        return f"{self.name}: right on {N_INPUTS} random inputs" + f" and in {n} special case{'s' * (n > 1)}" * (n > 0)
+        special = f" and in {n} special case{'s' * (n > 1)}" if n else ""
+        return f"{self.name}: right on {N_INPUTS} random inputs{special}"
 
     @cached_property
     def reasons(self) -> dict[str, str]:
@@ -133,12 +134,15 @@ class Exercise:
             return Verdict("wrong", f"{self.name}: it cannot be compared with the solution ({type(error).__name__}: "
                                     f"{error}).")
 
+    def inputs(self) -> Iterator[tuple[str, list[tuple]]]:
+        """Random arguments of each condition, with its name if it is a special case, else an empty string."""
+        for n, (condition, make) in enumerate(self.cases.items()):
+            yield condition if n else "", [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
+
     def _judge(self, function) -> Verdict:
         check_signature(self, function)
-        largest, tried = None, []
-        for condition, make in self.cases.items():
-            special = "" if largest is None else condition
-            inputs = [make(torch.Generator().manual_seed(seed)) for seed in range(N_INPUTS)]
+        tried = []
+        for special, inputs in self.inputs():
             once = _kept(attempt(function, inputs[0])[0])
             results, changed = zip(*(attempt(function, arguments) for arguments in inputs), strict=True)
             if not special and (what := unwritten(self, results[0])):
@@ -149,26 +153,22 @@ class Exercise:
             if self._well_formed(once, expected[0]) and not close(results[0], once):
                 self.reject(special, REMEMBERS, inputs[0], once)
             for arguments, mine, right, moved in zip(inputs, results, expected, changed, strict=True):
-                what = wrong_result(self, mine, right, moved)
-                of_values, why = bool(what) and moved is None and self._well_formed(mine, right), ""
-                if what and moved is None:
-                    why = self._named(tried) or _unused(self, function, arguments, tried)
-                if not what and not self.measures and (what := _wrong_gradient(self, function, arguments, right)):
-                    why = self._named(tried, gradient=what)
-                if what:
-                    if moved is None:
-                        why = why or self.reasons.get(special) or self.reasons.get(type(mine).__name__, "")
+                if what := wrong_result(self, mine, right, moved):
+                    why = "" if moved is not None else (self._named(tried) or _unused(self, function, arguments, tried)
+                                                        or self._reason(special, mine))
+                    of_values = moved is None and self._well_formed(mine, right)
                     self.reject(special, what, arguments, mine, why, of_values)
+                if not self.measures and (what := _wrong_gradient(self, function, arguments, right)):
+                    why = self._named(tried, gradient=what) or self._reason(special, mine)
+                    self.reject(special, what, arguments, mine, why)
             if not special:
                 largest = max(largest_difference(*pair)[0] for pair in zip(results, expected, strict=True))
         times = _times_slower(function, self.solution, self.timed) if self.timed else 1.0
         if times > SLOW:
-            tensors = any(isinstance(argument, Tensor) for argument in inputs[0])
-            return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. " + (
-                self.why_slow or ("Is there a loop that one operation on whole tensors can do?" if tensors else
-                                  "Is something done again and again that could be done once?")))
+            return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. "
+                                   f"{self.why_slow or _ask_why_slow(inputs[0])}")
         gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
-        slower = f"; about {times:.1f} times as slow as the course's" * (times > SLOWER)
+        slower = f"; about {times:.1f} times as slow as the course's" if times > SLOWER else ""
         return Verdict("right", f"{self.right}{gap}{slower}.")
 
     def _well_formed(self, mine, right) -> bool:
@@ -188,10 +188,22 @@ class Exercise:
 
     def _named(self, tried: list[tuple], gradient: str = "") -> str:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
-        return next((why for why, wrong in self.known
-                     if all(_same_type(mine, result := attempt(wrong, arguments)[0]) and close(mine, result)
-                            for arguments, mine in reversed(tried))
-                     and (not gradient or gradient in (_wrong_gradient(self, wrong, *pair) for pair in tried))), "")
+        for why, wrong in self.known:
+            results = ((attempt(wrong, arguments)[0], mine) for arguments, mine in reversed(tried))
+            if all(_same_type(mine, result) and close(mine, result) for result, mine in results) and (
+                    not gradient or any(_wrong_gradient(self, wrong, *pair) == gradient for pair in tried)):
+                return why
+        return ""
+
+    def _reason(self, special: str, mine) -> str:
+        """The sentence for this special case, or for the exception that was raised."""
+        return self.reasons.get(special) or self.reasons.get(type(mine).__name__, "")
+
+
+def _ask_why_slow(arguments: tuple) -> str:
+    if any(isinstance(argument, Tensor) for argument in arguments):
+        return "Is there a loop that one operation on whole tensors can do?"
+    return "Is something done again and again that could be done once?"
 
 
 def _unused(exercise: Exercise, function: Callable, arguments: tuple, tried: list[tuple]) -> str:
@@ -454,31 +466,52 @@ def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
 
 
 def wrong_form(name: str, axes: str, mine, right) -> str:
-    """Type, shape, dtype and NaN."""
-    number = isinstance(right, float) and isinstance(mine, Real) and not isinstance(mine, bool)
+    """What is wrong with the type of a result, its keys, shape or dtype, or that it is NaN; or an empty string."""
+    if what := _wrong_type(name, mine, right):
+        return what
+    if isinstance(right, Tensor):
+        return _wrong_tensor(name, axes, mine, right)
+    if isinstance(right, dict):
+        forms = (wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
+        return _wrong_keys(name, mine, right) or next(filter(None, forms), "")
+    if isinstance(right, set):
+        return _wrong_elements(name, mine)
+    return "" if mine == mine else f"{name} is NaN."
+
+
+def _wrong_type(name: str, mine, right) -> str:
     if isinstance(mine, tuple) and any(isinstance(part, type(right)) for part in mine):
         return f"Wrong type: it returns a tuple of {len(mine)}; return only the {name}."
-    if not isinstance(mine, type(right)) and not number:
-        hint = ""
-        if isinstance(right, Tensor):
-            hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
-                    else " torch.tensor(...) makes one.")
-        elif isinstance(right, bool | int | float | str):
-            hint = f" {type(right).__name__}(...) makes one."
-        return f"Wrong type: {name} is {_kind(mine)}; expected {_kind(right)}.{hint}"
-    if isinstance(right, set):
-        odd = next((part for pair in mine for part in (pair if isinstance(pair, tuple) else (pair,))
-                    if type(part) is not int), None)
-        if odd is not None:
-            return f"Wrong type: {name} contains {odd!r}, a {type(odd).__name__}; expected plain ints (.tolist())."
-    if isinstance(right, dict):
-        missing, extra = [key for key in right if key not in mine], [key for key in mine if key not in right]
-        if missing or extra:
-            return f"Wrong keys: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
-        forms = (wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
-        return next(filter(None, forms), "")
-    if not isinstance(right, Tensor):
-        return "" if mine == mine else f"{name} is NaN."
+    is_number = isinstance(right, float) and isinstance(mine, Real) and not isinstance(mine, bool)
+    if is_number or isinstance(mine, type(right)):
+        return ""
+    hint = ""
+    if isinstance(right, Tensor):
+        hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
+                else " torch.tensor(...) makes one.")
+    elif isinstance(right, bool | int | float | str):
+        hint = f" {type(right).__name__}(...) makes one."
+    return f"Wrong type: {name} is {_kind(mine)}; expected {_kind(right)}.{hint}"
+
+
+def _wrong_keys(name: str, mine: dict, right: dict) -> str:
+    missing, extra = [key for key in right if key not in mine], [key for key in mine if key not in right]
+    if not missing and not extra:
+        return ""
+    return f"Wrong keys: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
+
+
+def _wrong_elements(name: str, mine: set) -> str:
+    """A set holds ints, or tuples of ints."""
+    for element in mine:
+        for number in element if isinstance(element, tuple) else (element,):
+            if type(number) is not int:
+                return (f"Wrong type: {name} contains {number!r}, a {type(number).__name__}; "
+                        "expected plain ints (.tolist()).")
+    return ""
+
+
+def _wrong_tensor(name: str, axes: str, mine: Tensor, right: Tensor) -> str:
     if not _beside(mine, right):
         kept = "nested" if mine.is_nested else str(mine.layout).removeprefix("torch.")
         return (f"Wrong kind of tensor: {name} is {kept} on {mine.device}; expected an ordinary tensor on "
@@ -486,7 +519,7 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
     if mine.shape != right.shape:
         named = f"({axes}) = " if axes else ""
         return (f"Wrong shape: {name} is {tuple(mine.shape)}; expected {named}{tuple(right.shape)}."
-                + _shape_hint(mine.shape, right.shape))
+                f"{_shape_hint(mine.shape, right.shape)}")
     if mine.dtype != right.dtype:
         return f"Wrong dtype: {name} is {mine.dtype}; expected {right.dtype}."
     nan = mine.isnan()
@@ -494,6 +527,17 @@ def wrong_form(name: str, axes: str, mine, right) -> str:
         first = nan.nonzero()[0].tolist()
         return f"NaN: {int(nan.sum())} of {nan.numel()} numbers in {name} are NaN, the first at {first}."
     return ""
+
+
+def _shape_hint(mine: torch.Size, right: torch.Size) -> str:
+    if sorted(mine) == sorted(right):
+        return " The sizes are right, their order is not: two axes are swapped."
+    if len(mine) == len(right):
+        return ""
+    hint = f" It has {len(mine)} {'axis' if len(mine) == 1 else 'axes'} instead of {len(right)}."
+    if len(mine) > len(right) and [n for n in mine if n != 1] == [n for n in right if n != 1]:
+        hint += " One of length one is left over: squeeze(dim) or an index drops it."
+    return hint
 
 
 def _kind(value) -> str:
@@ -508,16 +552,6 @@ def _same_type(mine, other) -> bool:
     if isinstance(mine, tuple | list) and type(mine) is type(other):
         return len(mine) == len(other) and all(map(_same_type, mine, other))
     return type(mine) is type(other)
-
-
-def _shape_hint(mine: torch.Size, right: torch.Size) -> str:
-    if sorted(mine) == sorted(right):
-        return " The sizes are right, their order is not: two axes are swapped."
-    if len(mine) != len(right):
-        one = " One of length one is left over: squeeze(dim) or an index drops it." * ([n for n in mine if n != 1] == [
-            n for n in right if n != 1] and len(mine) > len(right))
-        return f" It has {len(mine)} ax{'i' if len(mine) == 1 else 'e'}s instead of {len(right)}.{one}"
-    return ""
 
 
 def _wrong_value(name: str, mine, right) -> str:
@@ -622,8 +656,10 @@ def _gradients(function, arguments: tuple) -> dict[int, Tensor | Exception]:
 def _as_text(items: set, most: int | None = None) -> str:
     """A set of ints or tuples of ints in order, which is the same in every run; at most so many of them."""
     ordered = sorted(items, key=lambda item: (isinstance(item, tuple), item))
-    shown = ", ".join([*map(repr, ordered[:most]), *["…"] * (len(ordered) > len(ordered[:most]))])
-    return f"{{{shown}}}" if items else "set()"
+    shown = [*map(repr, ordered[:most])]
+    if len(shown) < len(ordered):
+        shown.append("…")
+    return f"{{{', '.join(shown)}}}" if items else "set()"
 
 
 def _describe(name: str, value) -> str:

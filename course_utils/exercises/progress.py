@@ -71,5 +71,6 @@ def _of_exercise(name: str, students: dict[str, list[dict]]) -> str:
     stuck = [who for who, said in wrong.items() if len(said) >= STUCK and who not in solved]
     made = Counter(fault for said in wrong.values() for fault in {mistake(name, text) for text in said})
     lines = [f"{name}: solved by {len(solved)} of {len(students)} who tried"]
-    lines += [f"  stuck ({STUCK} wrong answers or more): {', '.join(stuck)}"] * bool(stuck)
+    if stuck:
+        lines.append(f"  stuck ({STUCK} wrong answers or more): {', '.join(stuck)}")
     return "\n".join(lines + [f"  {count} × {fault}" for fault, count in made.most_common(3)])

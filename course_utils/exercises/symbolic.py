@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -58,6 +59,11 @@ class Formula:
                   for term in left.elements()]
         return " + ".join(words)
 
+    @property
+    def symbols(self) -> list[str]:
+        """Its terms that are no calls."""
+        return [term for term in self.terms if isinstance(term, str)]
+
     def given(self) -> dict[str, "Formula"]:
         """What each of its calls, and of those inside them, was given."""
         calls = dict(term for term in self.terms if isinstance(term, tuple))
@@ -78,6 +84,34 @@ class Alone(Formula):
     __radd__ = __add__
 
 
+@dataclass(frozen=True, repr=False)
+class Part:
+    """What stands for one of the parts: it returns a formula, and writes down that it was called, and with what."""
+
+    name: str
+    signature: inspect.Signature
+    made: type[Formula]
+    calls: list[str]
+    given: dict[tuple[str, str], object]
+
+    def __call__(self, *args, **kwargs) -> Formula:
+        """Its result; `WrongAnswer` where the part takes another number of things."""
+        roles = list(self.signature.parameters)
+        try:
+            bound = self.signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            n, expected = len(args) + len(kwargs), "one" if len(roles) == 1 else f"{len(roles)}: {', '.join(roles)}"
+            raise WrongAnswer(f"{self.name} is called with {n} argument{'s' * (n != 1)}; expected {expected}."
+                              ) from None
+        self.calls.append(self.name)
+        if len(roles) > 1:
+            self.given.update({(self.name, role): bound[role] for role in roles})
+        return self.made(((self.name, bound[roles[0]]),))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 def named(right: Formula, mine: Formula) -> dict[Formula, str]:
     """Short names for what one of the two repeats: first what is right, the longest first."""
     names: dict[Formula, str] = {}
@@ -88,6 +122,17 @@ def named(right: Formula, mine: Formula) -> dict[Formula, str]:
         if len(names) == 6:
             break
     return names
+
+
+class Run(NamedTuple):
+    """What a function makes of symbols."""
+
+    result: object
+    """A formula, or the exception that stopped it, or whatever else it returned."""
+    calls: list[str]
+    """The parts' names in the order of their calls."""
+    given: dict[tuple[str, str], object]
+    """By part and parameter: what the parts that take several things were given."""
 
 
 @dataclass(frozen=True)
@@ -104,47 +149,7 @@ class Layer(Exercise):
 
     def _judge(self, function) -> Verdict:
         check_signature(self, function)
-        expected = {condition: self._run(self.solution, make) for condition, make in self.cases.items()}
-        stopped = often = ""
-        for condition, (right, once, roles) in expected.items():
-            mine, calls, given = self._run(function, self.cases[condition])
-            if isinstance(mine, WrongAnswer):
-                raise WrongAnswer(f"{self.name}: {condition}, {mine}")
-            if isinstance(mine, Formula) and (odd := self._roles(given, roles)):
-                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {' '.join(odd)}")
-            odd = [_times(part, calls.count(part)) for part in self.parameters if calls.count(part) != once.count(part)]
-            if not isinstance(mine, Formula):
-                told = re.sub("'Formula'( object)?", "a symbol", str(mine))
-                stopped = stopped or ("\nWhy: perhaps that it does more than call its parts, each with one thing, and "
-                                      f"add. (On symbols: {type(mine).__name__}: {told})")
-            elif mine != right:
-                odd += [f"what {part} returned is not used" for part in once if part in {*calls} - mine.given().keys()]
-                odd += ["nothing is added: a residual connection is x + F(x)"] * (" + " not in str(mine))
-                odd += [f"this is right {other}" for other, (formula, _, _) in expected.items() if formula == mine]
-                if sorted(calls) == sorted(2 * once):
-                    odd = ["every part is called twice: does one way through the function lack its `return`"]
-                odd = odd or self._lost(mine, self.cases[condition])
-                odd = odd or _misplaced(mine.given(), right.given())
-                if not odd and sorted(calls) == sorted(once) and calls != once:
-                    mine_first, first = next(pair for pair in zip(calls, once, strict=True) if pair[0] != pair[1])
-                    after = first.startswith("norm") and not mine_first.startswith("norm")
-                    odd = [f"{mine_first} is called before {first}, which comes first"
-                           + "; norms after the sums are post-LN" * after]
-                odd = odd or [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
-                              for x in right.terms if isinstance(x, str) and x not in mine.terms]
-                odd = odd or [f"{part} gets {x} as it came in, not what the part before made of it"
-                              for part, x in mine.given().items()
-                              if str(x).isidentifier() and " + " in str(right.given().get(part, x))]
-                odd = odd or [f"the last sum adds {x} as it came in, not what the part before made of it"
-                              for x in _last_sum(mine).terms if isinstance(x, str)
-                              and {*_last_sum(mine).terms} - {x} < {*_last_sum(right).terms}]
-                odd = odd or [f"a line adds to {x} as it came in, not to what the line before made of it"
-                              for x in _last_sum(mine).terms if isinstance(x, str)
-                              and len(_last_sum(mine).terms) < len(_last_sum(right).terms)]
-                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {', '.join(odd)}.\n{_computed(mine)}" if odd
-                                  else f"{self.name}: {_compared(condition, mine, right)}")
-            elif odd:
-                often = often or f"{condition} {', '.join(odd)}"
+        stopped, often = self._judge_on_symbols(function)
         try:
             verdict = super()._judge(function)
         except WrongAnswer as wrong:
@@ -157,62 +162,118 @@ class Layer(Exercise):
                                    "part with dropout differ. Give what it returned a name.")
         return verdict
 
-    def _roles(self, given: dict, roles: dict) -> list[str]:
-        """What a part that takes several things was given in place of another."""
-        odd = []
-        for (part, role), right in roles.items():
-            got = given.get((part, role), right)
-            first, asked = next((key, asked) for key, asked in roles.items() if key[0] == part)
-            told = f"{part} was given `{got}` as its {role}"
-            if first != (part, role) and asked == right:      # both the same: whatever the first was given
-                query = given.get(first, got)
-                normed = isinstance(got, Formula) and got in query.given().values()
-                odd += [f"{told}, and `{query}` as its {first[1]}. Both are what the norm returned."
-                        if normed else f"{told}: {self.asks[role]}"] * (got != query)
-            elif str(right).isidentifier():                   # one of the arguments, as it came
-                changed = isinstance(got, Formula) and right in got.given().values()
-                odd += [f"{told}. `{right}` goes in as it is." if changed else f"{told}: {self.asks[role]}"
-                        ] * (got != right)
-            elif str(got).isidentifier() and str(got) not in re.findall(r"\w+", str(right)):
-                odd.append(f"{told}: {self.asks[role]}")      # how it is normed is told by the formula
-        return odd
+    def _judge_on_symbols(self, function) -> tuple[str, str]:
+        """Raise `WrongAnswer` if a formula is wrong; else what symbols could not follow, and what is called too often.
+        """
+        expected = {condition: self._run(self.solution, make) for condition, make in self.cases.items()}
+        stopped = often = ""
+        for condition, right in expected.items():
+            mine = self._run(function, self.cases[condition])
+            if isinstance(mine.result, WrongAnswer):
+                raise WrongAnswer(f"{self.name}: {condition}, {mine.result}")
+            if not isinstance(mine.result, Formula):
+                stopped = stopped or _stopped(mine.result)
+            elif why := self._misgiven(mine.given, right.given):
+                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {why}")
+            elif mine.result != right.result:
+                why = ", ".join(self._suspicions(mine, condition, expected))
+                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {why}.\n{_computed(mine.result)}" if why
+                                  else f"{self.name}: {_compared(condition, mine.result, right.result)}")
+            elif counts := self._other_counts(mine, right):
+                often = often or f"{condition} {', '.join(counts)}"
+        return stopped, often
 
-    def _lost(self, mine: Formula, make) -> list[str]:
+    def _suspicions(self, mine: Run, condition: str, expected: dict[str, Run]) -> list[str]:
+        """Why a formula may be wrong: from what explains all of it to what explains one term."""
+        right = expected[condition]
+        return (_all_twice(mine, right)
+                or self._other_counts(mine, right) + _unused(mine, right) + _nothing_added(mine)
+                + [f"this is right {other}" for other, run in expected.items() if run.result == mine.result]
+                or self._lost(mine, self.cases[condition])
+                or _misplaced(mine.result.given(), right.result.given())
+                or _out_of_order(mine, right)
+                or _missing_residual(mine.result, right.result)
+                or _part_gets_input(mine.result.given(), right.result.given())
+                or _sum_adds_input(_last_sum(mine.result), _last_sum(right.result))
+                or _line_adds_to_input(_last_sum(mine.result), _last_sum(right.result)))
+
+    def _misgiven(self, given: dict, expected: dict) -> str:
+        """What parts that take several things were given in place of another."""
+        return " ".join(filter(None, (self._misgiven_as(part, role, given, expected) for part, role in expected)))
+
+    def _misgiven_as(self, part: str, role: str, given: dict, expected: dict) -> str:
+        right = expected[part, role]
+        got = given.get((part, role), right)
+        told = f"{part} was given `{got}` as its {role}"
+        first = next(key for key in expected if key[0] == part)
+        if first != (part, role) and expected[first] == right:  # both the same: whatever the first was given
+            query = given.get(first, got)
+            if got == query:
+                return ""
+            if _goes_into(got, query):
+                return f"{told}, and `{query}` as its {first[1]}. Both are what the norm returned."
+        elif str(right).isidentifier():                         # one of the arguments, as it came
+            if got == right:
+                return ""
+            if _goes_into(right, got):
+                return f"{told}. `{right}` goes in as it is."
+        elif not str(got).isidentifier() or str(got) in re.findall(r"\w+", str(right)):
+            return ""                                           # how it is normed is told by the formula
+        return f"{told}: {self.asks[role]}"
+
+    def _other_counts(self, mine: Run, right: Run) -> list[str]:
+        counts = [(part, mine.calls.count(part), right.calls.count(part)) for part in self.parameters]
+        return [_times(part, n) for part, n, expected in counts if n != expected]
+
+    def _lost(self, mine: Run, make) -> list[str]:
         """The parts whose `x +` was forgotten, if this alone makes of the solution what is mine."""
         parts = [part for part in self.parameters if not part.startswith("norm")]
         for lost in (some for n in range(1, len(parts)) for some in combinations(parts, n)):
-            if self._run(self.solution, make, lost)[0] == mine:
+            if self._run(self.solution, make, lost).result == mine.result:
                 return [f"the line with `{part}` lost its `x +`" for part in lost]
         return []
 
-    def _run(self, function, make, lost=()) -> tuple[object, list[str], dict[tuple[str, str], object]]:
-        """What a function makes of symbols, or its exception, the parts' names in the order of their calls, and what
-        those that take several things were given.
-
-        What is added to the result of a part in `lost` is lost.
-        """
-        calls, roles = [], {}
+    def _run(self, function, make, lost=()) -> Run:
+        """Call a function with symbols; what is added to the result of a part in `lost` is lost."""
+        calls, given = [], {}
 
         def symbol(name, value):
-            def part(*given, **more):
-                signature = inspect.signature(value)
-                names = [*signature.parameters]
-                try:
-                    bound = signature.bind(*given, **more).arguments
-                except TypeError:
-                    expected = "one" if len(names) == 1 else f"{len(names)}: {', '.join(names)}"
-                    n = len(given) + len(more)
-                    raise WrongAnswer(f"{name} is called with {n} argument{'s' * (n != 1)}; expected {expected}."
-                                      ) from None
-                calls.append(name)
-                roles.update({(name, role): bound[role] for role in names if len(names) > 1})
-                return (Alone if name in lost else Formula)(((name, bound[names[0]]),))
-            return Formula((name,)) if isinstance(value, Tensor) else part if callable(value) else value
+            if isinstance(value, Tensor):
+                return Formula((name,))
+            made = Alone if name in lost else Formula
+            return Part(name, inspect.signature(value), made, calls, given) if callable(value) else value
 
         try:
-            return function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls, roles
+            return Run(function(*map(symbol, self.parameters, make(torch.Generator().manual_seed(0)))), calls, given)
         except Exception as error:
-            return error, calls, roles
+            return Run(error, calls, given)
+
+
+def _stopped(result) -> str:
+    told = re.sub("'Formula'( object)?", "a symbol", str(result))
+    return ("\nWhy: perhaps that it does more than call its parts, each with one thing, and add. (On symbols: "
+            f"{type(result).__name__}: {told})")
+
+
+def _goes_into(part, whole) -> bool:
+    """Whether a call in a formula was given this."""
+    return isinstance(whole, Formula) and part in whole.given().values()
+
+
+# --- suspicions: each gives its sentences, or none -----------------------------------------------------------
+
+def _all_twice(mine: Run, right: Run) -> list[str]:
+    twice = sorted(mine.calls) == sorted(2 * right.calls)
+    return ["every part is called twice: does one way through the function lack its `return`"] if twice else []
+
+
+def _unused(mine: Run, right: Run) -> list[str]:
+    lost = {*mine.calls} - mine.result.given().keys()
+    return [f"what {part} returned is not used" for part in right.calls if part in lost]
+
+
+def _nothing_added(mine: Run) -> list[str]:
+    return [] if " + " in str(mine.result) else ["nothing is added: a residual connection is x + F(x)"]
 
 
 def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
@@ -230,6 +291,34 @@ def _misplaced(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]
     return odd
 
 
+def _out_of_order(mine: Run, right: Run) -> list[str]:
+    if mine.calls == right.calls or sorted(mine.calls) != sorted(right.calls):
+        return []
+    called, first = next(pair for pair in zip(mine.calls, right.calls, strict=True) if pair[0] != pair[1])
+    is_post = first.startswith("norm") and not called.startswith("norm")
+    return [f"{called} is called before {first}, which comes first{'; norms after the sums are post-LN' * is_post}"]
+
+
+def _missing_residual(mine: Formula, right: Formula) -> list[str]:
+    return [f"{x} itself is missing from the sum: a residual adds it as it was before the norm"
+            for x in right.symbols if x not in mine.symbols]
+
+
+def _part_gets_input(mine: dict[str, Formula], right: dict[str, Formula]) -> list[str]:
+    return [f"{part} gets {x} as it came in, not what the part before made of it"
+            for part, x in mine.items() if str(x).isidentifier() and " + " in str(right.get(part, x))]
+
+
+def _sum_adds_input(mine: Formula, right: Formula) -> list[str]:
+    return [f"the last sum adds {x} as it came in, not what the part before made of it"
+            for x in mine.symbols if {*mine.terms} - {x} < {*right.terms}]
+
+
+def _line_adds_to_input(mine: Formula, right: Formula) -> list[str]:
+    return [f"a line adds to {x} as it came in, not to what the line before made of it"
+            for x in mine.symbols if len(mine.terms) < len(right.terms)]
+
+
 def _caller(formula: Formula | None) -> str:
     """The part whose result a formula is, nothing added."""
     alone = formula is not None and len(formula.terms) == 1 and isinstance(formula.terms[0], tuple)
@@ -242,6 +331,8 @@ def _last_sum(formula: Formula) -> Formula:
         formula = formula.terms[0][1]
     return formula
 
+
+# --- formulas as text ----------------------------------------------------------------------------------------
 
 def _times(part: str, n: int) -> str:
     return f"{part} is never called" if n == 0 else f"{part} is called {'twice' if n == 2 else f'{n} times'}"

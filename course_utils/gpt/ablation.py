@@ -42,19 +42,18 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
     Raises:
         ValueError: if the model has no such layer or head.
     """
-    _attentions(model, heads)
-    kept = {layer: model.layers[layer].self_attention.W_o.weight.detach().clone() for layer, _ in heads}
+    attentions = {layer: attention for (layer, _), attention in zip(heads, _attentions(model, heads), strict=True)}
+    kept = {layer: attention.W_o.weight.detach().clone() for layer, attention in attentions.items()}
     try:
         with torch.no_grad():
-            for layer, weight in kept.items():
-                attention = model.layers[layer].self_attention
+            for layer, attention in attentions.items():
                 off = [head for of, head in heads if of == layer]
-                attention.W_o.weight.copy_(without(weight.clone(), off, attention.d_k))
+                attention.W_o.weight.copy_(without(kept[layer].clone(), off, attention.d_k))
         yield
     finally:
         with torch.no_grad():
-            for layer, weight in kept.items():
-                model.layers[layer].self_attention.W_o.weight.copy_(weight)
+            for layer, attention in attentions.items():
+                attention.W_o.weight.copy_(kept[layer])
 
 
 @contextmanager

@@ -70,9 +70,9 @@ def load(**parts):
         return said[name].contents()
 
     config = llama_config(d_model=size("embedding_length"), n_heads=size("attention.head_count"),
-                   n_layers=size("block_count"), d_ff=size("feed_forward_length"), max_len=size("context_length"),
-                   norm_eps=size("attention.layer_norm_rms_epsilon"), base=size("rope.freq_base"),
-                   n_kv_heads=size("attention.head_count_kv"), **parts)
+                          n_layers=size("block_count"), d_ff=size("feed_forward_length"),
+                          max_len=size("context_length"), norm_eps=size("attention.layer_norm_rms_epsilon"),
+                          base=size("rope.freq_base"), n_kv_heads=size("attention.head_count_kv"), **parts)
     with torch.device("meta"):                                                     # sizes without numbers
         model = GPT(size("vocab_size"), config)
     weights = {rename(x.name): torch.from_numpy(np.require(dequantize(x.data, x.tensor_type), requirements="W"))

@@ -29,7 +29,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from ..course import LOADED, REHEARSAL, TOLD, replace_file
+from ..course import LOADED, REHEARSAL, TOLD, write_file
 from ..plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
@@ -110,9 +110,8 @@ def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Map
     numbers = [None if isinstance(value, Tensor) else value for value in states]
     about = {"tokens": history.tokens, "seconds": history.seconds, "numbers": numbers, "day": str(date.today()),
              "around": _around()}
-    with replace_file(path, "wb") as file:
-        file.write(save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()},
-                        {"about": json.dumps(about)}))
+    write_file(path, save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()},
+                          {"about": json.dumps(about)}))
 
 
 def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:

@@ -5,7 +5,7 @@ the file. The code of cells tagged ``hide-input`` is left out.
 """
 
 import re
-from collections.abc import Set
+from collections.abc import Callable, Set
 from copy import deepcopy
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from ..course import CourseError
-from .notebooks import embed_pictures, tags
+from .notebooks import embedded, place_pictures, tags
 
 NOTEBOOK = re.compile(r"\]\((?![a-z]+:)(?:[\w.-]+/)*(\w+)\.ipynb(#[^)\s]*)?\)")   # a link to one
 TEMPLATES = Path(__file__).parent / "templates"
@@ -46,8 +46,9 @@ def script(package: str, ending: str) -> str:
     return packaged(package, ending).replace("</script", r"<\/script")
 
 
-def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset()) -> NotebookNode:
-    """A copy with its pictures inside, without the cells that carry one of these tags, and without widget state.
+def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset(),
+             place: Callable[[Path], str] = embedded) -> NotebookNode:
+    """A copy with its pictures placed, without the cells that carry one of these tags, and without widget state.
 
     Links to notebooks become links to their pages, which lie together in one folder.
     """
@@ -56,7 +57,7 @@ def prepared(notebook: NotebookNode, folder: Path, without: Set[str] = frozenset
     copy.cells = [cell for cell in copy.cells if not tags(cell) & without]
     for cell in copy.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, folder)               # nbconvert embeds no file from outside the notebook's folder
+            place_pictures(cell, folder, place)        # nbconvert embeds no file from outside the notebook's folder
             cell.source = NOTEBOOK.sub(r"](\1.html\2)", cell.source)
         if "hide-input" in tags(cell):
             cell.metadata["transient"] = {"remove_source": True}
@@ -114,7 +115,7 @@ def _exporter(kind, template: str):
         template_name=template,
         extra_template_basedirs=[str(TEMPLATES)],
         extra_template_paths=[str(TEMPLATES)],
-        embed_images=False,                # embed_pictures did; nbconvert would break <details>
+        embed_images=False,                # place_pictures did; nbconvert would break <details>
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         exclude_anchor_links=True,

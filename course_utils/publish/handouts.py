@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .code import takes
 from .exporting import export, heading, prepared
-from .notebooks import METADATA, embed_pictures, slide_type, tags
+from .notebooks import METADATA, place_pictures, slide_type, tags
 from .tasks import Task, alone, definitions, given, needed, only_defines, tasks
 
 RESULT = re.compile(r"^(?:\*\*(?:What did we see\?|How firm is this\?)\*\*|### What we measured)")
@@ -44,7 +44,7 @@ def handout(notebook: NotebookNode, folder: Path) -> NotebookNode:
     student.cells = [cell for cell in student.cells if "solution" not in tags(cell) and slide_type(cell) != "notes"]
     for cell in student.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, folder)
+            place_pictures(cell, folder)
             cell.source = NEIGHBOUR.sub(_unlinked, cell.source)
         elif tags(cell) & {"exercise", "check"}:
             cell.outputs, cell.execution_count = [], None
@@ -98,7 +98,7 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
     student.cells = [cell for cell in student.cells if slide_type(cell) != "notes"]
     for cell in student.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, folder)
+            place_pictures(cell, folder)
             cell.source = cell.source.replace("<details>", "<details open>")
         else:
             cell.metadata.get("jupyter", {}).pop("source_hidden", None)
@@ -117,8 +117,7 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
             cell.outputs = []
         exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
         predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
-        about = predicts and not exercise and _shown(after)
-        if about:
+        if predicts and not exercise and _shown(after):
             first += [cell, after, new_markdown_cell(LINES)]
             continue
         if predicts:
@@ -206,7 +205,8 @@ def _without_results(text: str) -> str:
     kept, told = [], False
     for paragraph in text.split("\n\n"):
         told = bool(RESULT.match(paragraph)) or told and not (paragraph.startswith("#") or PREDICT.search(paragraph))
-        kept += [paragraph] * (not told)
+        if not told:
+            kept.append(paragraph)
     return "\n\n".join(kept)
 
 

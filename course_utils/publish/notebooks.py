@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
 
-from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, cpu_facts, is_further, numbered, replace_file
+from ..course import KEEP_GOING, REHEARSAL, SEED, CourseError, cpu_facts, is_further, numbered, write_file
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -106,8 +106,7 @@ def read(path: Path) -> NotebookNode:
 
 def write(notebook: NotebookNode, path: Path) -> None:
     """Write a notebook in one step: the file is either the old one or the new one, never half of it."""
-    with replace_file(path) as file:
-        file.write(nbformat.writes(notebook) + "\n")
+    write_file(path, nbformat.writes(notebook) + "\n")
 
 
 def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None] = lambda cell, of: None,
@@ -251,25 +250,32 @@ def slide_type(cell: NotebookNode) -> str:
     return cell.metadata.get("slideshow", {}).get("slide_type", "-")
 
 
-def embed_pictures(cell: NotebookNode, folder: Path) -> None:
-    """Put the local pictures that a text cell shows into its source, as ``data:`` addresses.
+def embedded(picture: Path) -> str:
+    """A picture as its own address, ``data:…``.
 
     JupyterLab shows no SVG that is a cell's attachment; an SVG at a ``data:`` address it shows even in a notebook
     that is not trusted.
+    """
+    kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+
+
+def place_pictures(cell: NotebookNode, folder: Path, place: Callable[[Path], str] = embedded) -> None:
+    """Give the local pictures that a text cell shows other addresses.
 
     Args:
         cell: a text cell; its source is changed.
         folder: the notebook's folder, from which the pictures are read.
+        place: gives a picture's address; default: the picture itself.
 
     Raises:
         CourseError: if a picture is missing.
     """
 
-    def embed(match: re.Match) -> str:
+    def placed(match: re.Match) -> str:
         picture = folder / unquote(match[2])
         if not picture.is_file():
             raise CourseError(f"the picture {match[2]} is missing in {folder}. Restore it, or mend the link.")
-        kind = mimetypes.guess_type(picture.name)[0] or "application/octet-stream"
-        return f"{match[1]}data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+        return match[1] + place(picture)
 
-    cell.source = _IMAGE.sub(embed, cell.source)
+    cell.source = _IMAGE.sub(placed, cell.source)

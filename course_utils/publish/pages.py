@@ -5,13 +5,14 @@ and left out are the bars of finished trainings and what only says that the read
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from .exporting import export, heading, headings, prepared
-from .notebooks import slide_type
+from .notebooks import embedded, slide_type
 
 BAR = re.compile(r"^.*100%\|█+\|.*\n?", re.MULTILINE)      # of a training that came to its end
 TIMETABLE = re.compile(r"^\|[^\n]*\bminutes[^\n]*\|\n(?:\|[^\n]*(?:\n|\Z))+", re.MULTILINE)    # for who teaches
@@ -21,7 +22,8 @@ UNPREDICTED = "You predicted nothing. "         # what is said after it, what wa
 
 
 def page(notebook: NotebookNode, folder: Path, before: tuple[str, str] | None = None,
-         after: tuple[str, str] | None = None, site: dict | None = None) -> str:
+         after: tuple[str, str] | None = None, site: dict | None = None,
+         place: Callable[[Path], str] = embedded) -> str:
     """A notebook as a page with a table of contents.
 
     Args:
@@ -31,6 +33,7 @@ def page(notebook: NotebookNode, folder: Path, before: tuple[str, str] | None = 
         after: the same of the lesson after it.
         site: if the page is part of one, the addresses in it: ``mathjax``, ``slides`` of the notebook or ``None``, and
             whether there is a ``ledger``.
+        place: gives the address of a picture's file; default: it stands in the page.
 
     Returns:
         The HTML page.
@@ -42,7 +45,7 @@ def page(notebook: NotebookNode, folder: Path, before: tuple[str, str] | None = 
     sections = [(cell.id, name) for cell in notebook.cells if not headings(cell, 1) for name in headings(cell, 2)]
     parts = {"sections": sections, "before": before, "after": after, "site": site}
     mathjax = site and site["mathjax"]
-    shown = prepared(notebook, folder)
+    shown = prepared(notebook, folder, place=place)
     for cell in shown.cells[:3]:
         if cell.cell_type == "markdown":
             cell.source = TIMETABLE.sub(r'<div class="notes">\n\n\g<0>\n</div>\n', cell.source)

@@ -17,7 +17,7 @@ from nbformat.v4 import new_output
 
 from ..course import KEEP_GOING, LOADED, PRESENTED, TOLD
 from .handouts import without_asserts
-from .notebooks import compares, embed_pictures, read, show_clock, slide_type, tags, write
+from .notebooks import compares, place_pictures, read, show_clock, slide_type, tags, write
 
 TRAINED = re.compile(r"(?:.*>)?([^>]+): 100%.*\[(\d+):(\d\d)")          # what `fit` left: label, minutes, seconds
 NOTES = (".speaker-controls-notes :is(.jp-Cell-inputWrapper, button, svg) { display: none } "
@@ -46,7 +46,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     show_clock(shown)
     for cell in shown.cells:
         if cell.cell_type == "markdown":
-            embed_pictures(cell, source.parent)
+            place_pictures(cell, source.parent)
             if slide_type(cell) == "notes":
                 _as_output(cell)
         elif "exercise" in tags(cell):

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from nbformat import NotebookNode
 
-from ..course import is_further, numbered, replace_file
+from ..course import is_further, numbered, write_file
 from ..widgets import Translator
 from . import archive
 from .exporting import TEMPLATES, heading, headings, script
@@ -35,7 +35,7 @@ INSTALL = ("python3 -m venv .venv && .venv/bin/pip install -c requirements.lock 
 MATHJAX = "assets/mathjax.js"
 _FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
 _STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
-_EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg|svg)(?:\+xml)?;base64,([^"]+)"')
+_EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg);base64,([^"]+)"')     # in outputs
 _FORMULA = re.compile(r"\$[^$]*\$")
 _WORD = re.compile(r"[^\W\d_][^\W_]+")
 _ROW = re.compile(r"^\|[^|\n]*\d[^|\n]*\|.*\|\s*([\d½]+)\s*\|\s*$", re.MULTILINE)      # of a timetable: part … minutes
@@ -53,13 +53,23 @@ class Entry:
         opening = [cell for cell in self.notebook.cells[:3] if cell.cell_type == "markdown"]
         self.question = next((name for cell in opening for name in headings(cell, 2)), "")
         self.minutes = _minutes(self.notebook)
-        self.drawn = _picture(self.notebook, path)
         self.picture = ""                              # where it lies in the site
 
     @property
     def link(self) -> tuple[str, str]:
         """Address and title of its page."""
         return self.file, heading(self.notebook)
+
+    def drawing(self) -> tuple[str, bytes] | None:
+        """Kind and content of the notebook's first drawing; else of its first attention view's."""
+        for cell in self.notebook.cells:
+            if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
+                return "svg", (self.path.parent / found[1]).read_bytes()
+        for cell in self.notebook.cells:
+            for output in cell.get("outputs", ()):
+                if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
+                    return "png", base64.b64decode(found[1])
+        return None
 
     def index(self) -> list:
         """What the search looks through: the page, its title and words, and its headings with their places and words.
@@ -92,18 +102,6 @@ def _minutes(notebook: NotebookNode) -> int | None:
     return round(sum(rows)) if rows else int(said[1]) if said else None
 
 
-def _picture(notebook: NotebookNode, path: Path) -> tuple[str, bytes]:
-    """Kind and content of the notebook's first drawing; else of the first attention view's; else two empty ones."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and (found := _FIGURE.search(cell.source)):
-            return "svg", (path.parent / found[1]).read_bytes()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
-                return "png", base64.b64decode(found[1])
-    return "", b""
-
-
 def build(root: Path, folder: Path, ledger: str = "",
           tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
     """Write the site from the notebooks as they are saved; nothing is executed.
@@ -132,18 +130,19 @@ def build(root: Path, folder: Path, ledger: str = "",
         tell(folder / name)
 
     def write(name: str, text: str) -> None:
-        with replace_file(folder / name) as file:
-            file.write(_EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
+        write_file(folder / name, _EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
         done(name)
 
     def picture(kind: str, content: bytes) -> str:
         """Where a picture lies; the same one, on a page and on a slide, is written once."""
         name = f"assets/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         if name not in written:
-            with replace_file(folder / name, "wb") as file:
-                file.write(content)
+            write_file(folder / name, content)
             done(name)
         return name
+
+    def place(drawing: Path) -> str:
+        return picture(drawing.suffix.removeprefix("."), drawing.read_bytes())
 
     def apart(found: re.Match) -> str:
         return f'{found[1]}{picture(found[2], base64.b64decode(found[3]))}"'
@@ -159,14 +158,14 @@ def build(root: Path, folder: Path, ledger: str = "",
     for name in ("site.css", "site.js"):
         write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
-        kind, content = lesson.drawn
-        lesson.picture = picture(kind, content) if content else ""
+        if drawing := lesson.drawing():
+            lesson.picture = picture(*drawing)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = site | {"slides": entry.slides, "mathjax": MATHJAX}
-        write(entry.file, page(entry.notebook, entry.path.parent, before=before, after=after, site=around))
+        write(entry.file, page(entry.notebook, entry.path.parent, before, after, around, place))
         if entry.slides:
-            write(entry.slides, deck(entry.notebook, entry.path.parent, mathjax=MATHJAX))
+            write(entry.slides, deck(entry.notebook, entry.path.parent, MATHJAX, place))
     if ledger:
         write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
     translator = Markup(Translator().to_html())

@@ -5,6 +5,7 @@ cells tagged ``exercise``: all that a stub has to say is that it is not written 
 predictions, of which a file has none; and what code asserts.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from nbconvert import SlidesExporter
@@ -13,16 +14,18 @@ from nbformat import NotebookNode
 from ..course import CourseError
 from .exporting import export, heading, packaged, prepared, script
 from .handouts import without_asserts
-from .notebooks import compares, show_clock, slide_type, tags
+from .notebooks import compares, embedded, show_clock, slide_type, tags
 
 
-def deck(notebook: NotebookNode, folder: Path, mathjax: str | None = None) -> str:
+def deck(notebook: NotebookNode, folder: Path, mathjax: str | None = None,
+         place: Callable[[Path], str] = embedded) -> str:
     """A reveal.js deck of 1280 x 720 with speaker view (key S).
 
     Args:
         notebook: an executed notebook; nothing is executed and it is not changed.
         folder: the notebook's folder, from which its pictures are read.
         mathjax: its address, in a site; default: it stands in the file.
+        place: gives the address of a picture's file; default: it stands in the file, too.
 
     Returns:
         The HTML page.
@@ -30,7 +33,7 @@ def deck(notebook: NotebookNode, folder: Path, mathjax: str | None = None) -> st
     Raises:
         CourseError: if no cell is to be shown, or a package is missing.
     """
-    shown = prepared(notebook, folder, without={"skip"})
+    shown = prepared(notebook, folder, without={"skip"}, place=place)
     show_clock(shown)
     shown.cells = [cell for cell in shown.cells if not compares(cell)]
     for cell in shown.cells:

@@ -123,7 +123,9 @@ class Ask(CourseWidget):
 
     def figure(self) -> Figure:
         """The answers as bars under the text, as a matplotlib figure for print."""
-        rows = [*self.answers, *[("all others", self._reply["others"])] * bool(self._reply["others"])]
+        rows = list(self.answers)
+        if self._reply["others"]:
+            rows.append(("all others", self._reply["others"]))
         lines = textwrap.wrap(f"{self.label}: {self.text}", 80, max_lines=6)
         lines += textwrap.wrap(_nothing(self._reply), 80)
         figure = paper(8, 0.2 * len(lines) + (0.6 + 0.34 * len(rows) if rows else 0.2))
@@ -148,12 +150,14 @@ class Ask(CourseWidget):
 
     def _in_words(self) -> str:
         others = [reply for reply in self._prepared if reply["text"] != self.text]
-        lines = [self.title] * bool(self.title)
+        lines = [self.title] if self.title else []
         for reply in [self._reply, *others]:
             lines.append(f"{self.label}: {reply['text']}")
-            lines += [f"   {_nothing(reply)}"] * bool(_nothing(reply))
+            if nothing := _nothing(reply):
+                lines.append(f"   {nothing}")
             lines += [f"   {name}: {probability:.4f}" for name, probability in reply["answers"]]
-            lines += [f"   all others: {reply['others']:.4f}"] * bool(reply["others"])
+            if reply["others"]:
+                lines.append(f"   all others: {reply['others']:.4f}")
         return "\n".join(lines)
 
 

@@ -287,8 +287,9 @@ class AttentionView(CourseWidget):
             figure, what = self._head_figure(), self._where
         title = f"{self.title}\n" if self.title else ""
         figure.suptitle(f"{title}{KINDS[self.part]}, {what}", fontsize=11, parse_math=False)
-        notes = ["grey: padding"] * any(self._shown["padding"])
-        notes += ["white: masked"] * (self._shown["causal"] and self.view != "grid")
+        notes = ["grey: padding"] if any(self._shown["padding"]) else []
+        if self._shown["causal"] and self.view != "grid":
+            notes.append("white: masked")
         figure.supxlabel(" · ".join(notes), fontsize=9, color=MUTED)
         return figure
 
@@ -387,7 +388,9 @@ class AttentionView(CourseWidget):
         lines = [f"{self._lead}{KINDS[self.part]} weights, {sizes}. Largest in each row:"]
         for token, row in list(zip(self.rows, self.weights[self.layer, self.head], strict=True))[:40]:
             lines.append(f"{token} → {self.columns[row.argmax()]} {row.max():.4f}")
-        return "\n".join(lines + ["…"] * (n_rows > 40))
+        if n_rows > 40:
+            lines.append("…")
+        return "\n".join(lines)
 
 
 def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,

@@ -31,7 +31,7 @@ PATTERNS = {
 }
 
 
-def mask_pattern(pattern: str, length: int, window: int = 3, stride: int = 4) -> np.ndarray:
+def mask_pattern(pattern: str, length: int, window: int, stride: int) -> np.ndarray:
     """Who may see whom, boolean ``(length, length)``, ``True`` = may attend; names and sizes as in `MaskExplorer`."""
     q, k = np.ogrid[:length, :length]
     return PATTERNS[pattern](q, k, length, window, stride)

@@ -78,7 +78,7 @@ class Quiz(CourseWidget):
         return f"Quiz(questions={len(self._questions)})"
 
     def _still_html(self) -> str:
-        parts = [f"<p><strong>{html.escape(self.title)}</strong></p>"] * bool(self.title)
+        parts = [f"<p><strong>{html.escape(self.title)}</strong></p>"] if self.title else []
         for number, (asks, choices) in enumerate(self._questions, 1):
             parts.append(f"<p><strong>{number}. {_with_code(asks)}</strong></p>")
             parts += [
@@ -88,7 +88,7 @@ class Quiz(CourseWidget):
         return "\n".join(parts)
 
     def _in_words(self) -> str:
-        lines, answers = [self.title] * bool(self.title), ["", "Answers"]
+        lines, answers = [self.title] if self.title else [], ["", "Answers"]
         for number, (asks, choices) in enumerate(self._questions, 1):
             lines.append(f"{number}. {asks}")
             for letter, (text, why, right) in zip("abcdefghi", choices, strict=False):
