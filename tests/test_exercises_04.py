@@ -433,6 +433,14 @@ def dl_keys_without_norm(x, memory, mask, src_mask, self_attention, cross_attent
     return x + feed_forward(norm_3(x))
 
 
+@wrong("decoder_layer", "self_attention was given `x` as its query, and `norm_1(x)` as its keys. Both are")
+def dl_query_without_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
+                          norm_3):
+    x = x + self_attention(x, norm_1(x), mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
+
+
 @wrong("decoder_layer", "Why: self_attention was given `memory` as its keys: who answers?")
 def dl_reads_the_source_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
                               norm_3):

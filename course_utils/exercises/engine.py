@@ -36,8 +36,9 @@ EXPLAINED = {  # what an exception says → what it means
     r"must match|size mismatch|cannot be multiplied|Expected size for":
         "These shapes do not line up: write down each one's axes.",
     r"index.* out of (bounds|range)": "Of n things, places are counted from 0 to n - 1.",
-    r"Boolean value of Tensor": "Python's `if`, `and`, `not` and max() cannot compare tensors number by number: "
-                                "torch.where, `&`, `~` and torch.maximum do.",
+    r"Boolean value of Tensor":
+        "Python's `if`, `and`, `not`, all() and max() need one answer, not one per number: `.all()` or `.any()` makes "
+        "one. Number by number go torch.where, `&`, `~` and torch.maximum.",
 }
 
 

@@ -212,6 +212,9 @@ class Layer(Exercise):
                 return ""
             if _goes_into(got, query):
                 return f"{told}, and `{query}` as its {first[1]}. Both are what the norm returned."
+            if _goes_into(query, got):
+                return (f"{part} was given `{query}` as its {first[1]}, and `{got}` as its {role}. Both are what the "
+                        "norm returned.")
         elif str(right).isidentifier():                         # one of the arguments, as it came
             if got == right:
                 return ""

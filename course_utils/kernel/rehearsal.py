@@ -152,10 +152,9 @@ def _say_all(_=None) -> None:
     if shell := get_ipython():
         shell.events.unregister("post_run_cell", _say_all)
     labels, days, steps, seconds = zip(*LOADS, strict=True)
-    what, it = (labels[0], "it") if len(LOADS) == 1 else (f"{len(LOADS)} trainings", "them")
+    what = labels[0] if len(LOADS) == 1 else f"{len(LOADS)} trainings"
     LOADS.clear()
-    print(f"{what}: {LOADED} on {max(days)}, {sum(steps)} steps in {sum(seconds):.0f} s. To train {it} now: %env "
-          f"{REHEARSAL}={LIVE}, then run this cell again from its first line.")
+    print(f"{what}: {LOADED} on {max(days)}, {sum(steps)} steps in {sum(seconds):.0f} s.")
 
 
 @cache
