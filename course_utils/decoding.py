@@ -96,7 +96,12 @@ def length_penalty(length: int, alpha: float) -> float:
 
     Log-probabilities only ever fall with another word. Divided by this, long sentences are not ranked last for
     being long.
+
+    Raises:
+        ValueError: if ``alpha`` is NaN or infinite: nothing could be ranked.
     """
+    if not math.isfinite(alpha):
+        raise ValueError(f"alpha is {alpha}; expected a finite number, such as 0.6.")
     return ((5 + length) / 6) ** alpha
 
 
@@ -155,7 +160,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
         For each sentence at most ``beam`` hypotheses, best score first. A length counts EOS.
 
     Raises:
-        ValueError: if ``beam`` or ``max_len`` is below 1, or there is no sentence.
+        ValueError: if ``beam`` or ``max_len`` is below 1, alpha is not finite, or there is no sentence.
     """
     at_least(1, beam=beam, max_len=max_len)
     _some_sentences(source)

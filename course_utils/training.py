@@ -212,5 +212,6 @@ class _Progress:
 
 def _finite(name: str, value: float, step: int, lr: float) -> None:
     if not math.isfinite(value):
-        raise FloatingPointError(f"the {name} is {value} at step {step}; the weights are those of before. Try a "
-                                 f"learning rate below {lr}, or look for a root, a logarithm or a quotient at 0.")
+        raise FloatingPointError(f"the {name} is {value} at step {step}; this step changed no weight, those before it "
+                                 f"may have. Make the model anew, with a learning rate below {lr}, or look for a "
+                                 "root, a logarithm or a quotient at 0.")

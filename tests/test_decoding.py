@@ -296,6 +296,8 @@ def test_the_length_penalty_by_hand():
     assert length_penalty(7, 1.0) == 2
     assert length_penalty(13, 0.5) == pytest.approx(math.sqrt(3))
     assert length_penalty(1, 0.6) == length_penalty(50, 0.0) == 1
+    with pytest.raises(ValueError, match="alpha is nan; expected a finite number"):
+        length_penalty(7, math.nan)
 
 
 def test_the_length_penalty_lets_a_longer_sentence_win():
