@@ -145,11 +145,11 @@ class Grammar:
         if not weights:
             return options[int(self.rng.random() * len(options))]
         left = self.rng.random() * sum(weights)
-        chosen = 0
-        while chosen < len(options) - 1 and left >= weights[chosen]:
-            left -= weights[chosen]
-            chosen += 1
-        return options[chosen]
+        for option, weight in zip(options, weights, strict=True):
+            if left < weight:
+                return option
+            left -= weight
+        return options[-1]  # rounding left nothing for it
 
     def fresh(self, what: str, entries: Sequence) -> Any:
         """One of ``entries`` that this clause does not have yet, as long as there is one."""
