@@ -349,7 +349,7 @@ def test_a_change_in_what_makes_a_claims_numbers_is_seen(tmp_path, edit):
     "def step():\n    rival.loss().backward()\nfor n in range(300):\n    step()",
     "def step():\n    for n in range(300): rival.learn()\nstep()",
     "with quiet():\n    rival.learn(300)", "train(what=rival, steps=300)",
-    "for n in range(300):\n    rate.step(rival)", "print(fit(rival, steps=300))",
+    "for n in range(300):\n    rate.step(rival)", "print(fit(rival, steps=300))", "_ = rival.learn(300)",
 ])
 def test_a_rival_trained_otherwise_is_seen_however_it_is_written(tmp_path, training):
     written = ("log = fit(rival, loss, steps=300)", training)

@@ -45,7 +45,7 @@ def statements(source: str) -> list[Statement]:
         parts, defines = list(ast.walk(node)), isinstance(node, ast.FunctionDef | ast.ClassDef)
         stored = [part for part in parts if isinstance(getattr(part, "ctx", None), ast.Store)]
         changes = {_root(part) for part in stored if not isinstance(part, ast.Name)}
-        if isinstance(node, ast.Expr):
+        if _keeps_nothing(node):
             changes.add(_root(node.value))
         segment = ast.get_source_segment(text, node)
         written, used = "".join(segment.split()), takes(segment)
@@ -92,9 +92,14 @@ def _may_change(statement: Statement, defined: Mapping[str, Sequence[Statement]]
 
 
 def _acts(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr):
+    if _keeps_nothing(node):
         return any(isinstance(part, ast.Call) for part in ast.walk(node)) and _root(node.value) not in SHOWS
     return hasattr(node, "body") and not all(isinstance(part, ast.Expr) and not _acts(part) for part in node.body)
+
+
+def _keeps_nothing(node: ast.stmt) -> bool:
+    """Whether a value is made for what that does: ``found.sort()``, ``_ = found.sort()``."""
+    return isinstance(node, ast.Expr) or (isinstance(node, ast.Assign) and binds(node) == {"_"})
 
 
 def _root(node: ast.AST) -> str | None:
