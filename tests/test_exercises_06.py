@@ -391,7 +391,7 @@ def ou_sum_over_queries(m, s, o, scores, v):
     return new, a * s + p.sum(0, keepdim=True), a * o + p @ v
 
 
-@wrong("online_update", "max() cannot compare tensors")
+@wrong("online_update", "max() need one answer, not one per number")
 def ou_pythons_max(m, s, o, scores, v):
     new = max(m, scores.amax(-1, keepdim=True))
     return new, s * (m - new).exp(), o
