@@ -23,7 +23,7 @@ TRAINED = re.compile(r"(?:.*>)?([^>]+): 100%.*\[(\d+):(\d\d)")          # what `
 NOTES = (".speaker-controls-notes :is(.jp-Cell-inputWrapper, button, svg) { display: none } "
          ".speaker-controls-notes p { margin: .4em 0 }")
 OWN_SECTION = "own-section"
-STYLE = Path(__file__).parent / "templates" / "live.css"
+STYLES = [Path(__file__).parent / "templates" / name for name in ("shared/slides.css", "live.css")]
 
 
 def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
@@ -63,7 +63,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
         if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
             cell.source = without_asserts(cell.source)     # a number may be changed in class
     shown.cells = _with_notes(shown.cells)
-    style = STYLE.read_text(encoding="utf-8")
+    style = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
                               "transition": "none", "auto_select": "code", "slideNumber": "c/t",
                               "overlay": f"<style>{style}</style>"}
