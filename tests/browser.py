@@ -228,7 +228,7 @@ def open_deck(browser_page, html: str, folder: Path) -> None:
     file = folder / "deck.html"
     file.write_text(html, encoding="utf-8")
     browser_page.goto(file.as_uri())
-    browser_page.wait_for_function("window.deckReady", timeout=20_000)
+    browser_page.wait_for_function("window.deckReady")
 
 
 def assert_quiet(browser_page) -> None:
@@ -284,7 +284,7 @@ def open_live(page, jupyter, app, name, sources):
     """Open a new notebook with these cells and wait for its kernel; returns errors that are not the widgets' own."""
     save(jupyter[1], name, [new_code_cell(source) for source in sources])
     visit(page, jupyter, app, name)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=60_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     return list(page.script_errors)  # Notebook 7.6 reports some of its own while it starts
 
 
@@ -305,16 +305,16 @@ def run(page, number, shows=None, nth=0):
             continue
     done = cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]"))
     try:
-        done.wait_for(timeout=60_000)
+        done.wait_for()
     except NotYet:  # a request that is sent while the kernel is still connecting can be lost: send it once more
         send()
-        done.wait_for(timeout=90_000)
+        done.wait_for()
     if shows:
         try:
-            page.locator(shows).nth(nth).wait_for(timeout=30_000)
+            page.locator(shows).nth(nth).wait_for()
         except NotYet:  # run before the front end's widget manager had met the kernel: such a view never comes
             send()
-            page.locator(shows).nth(nth).wait_for(timeout=60_000)
+            page.locator(shows).nth(nth).wait_for()
     return cell
 
 

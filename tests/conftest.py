@@ -82,6 +82,7 @@ def open_page(browser):
 
     def guarded(**options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
+        context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
         contexts.append(context)
         outside, errors = [], []
 

@@ -860,7 +860,7 @@ def test_reopened_without_running(jupyter, browser_page, trusted):
     page = browser_page
     visit(page, jupyter, "lab/tree", name)
     area = page.locator(".jp-OutputArea-output")
-    area.wait_for(timeout=60_000)
+    area.wait_for()
     if trusted:
         page.locator(".attention-view").wait_for()
         over(page, 2, 3)

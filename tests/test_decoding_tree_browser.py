@@ -530,7 +530,7 @@ def test_reopened_without_running(jupyter, browser_page):
     save(folder, "reopened-tree.ipynb", cells, notary)
     page = browser_page
     visit(page, jupyter, "lab/tree", "reopened-tree.ipynb")
-    page.locator(".decoding-tree").wait_for(timeout=60_000)
+    page.locator(".decoding-tree").wait_for()
     page.locator(".dt-stage").press("Home")
     assert page.locator(".dt-count").inner_text() == "step 0 of 4"
     assert page.outside_requests == []

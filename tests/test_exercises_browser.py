@@ -35,7 +35,7 @@ def test_an_answer_is_judged_and_runs_on(jupyter, browser_page):
             (WRONG, "Why: The mask is ignored", "0 of 1 parts", "course_utils.exercises.lesson_02"),
             (RIGHT, "Yours runs from here on", "1 of 1 parts", "__main__")):
         judged, later = write_and_run(answer)
-        judged.get_by_text(card).wait_for(timeout=60_000)
-        later.get_by_text(parts).wait_for(timeout=60_000)
-        later.get_by_text(f"attended by {module}").wait_for(timeout=60_000)
+        judged.get_by_text(card).wait_for()
+        later.get_by_text(parts).wait_for()
+        later.get_by_text(f"attended by {module}").wait_for()
         assert judged.locator("pre", has_text="Traceback").count() == 0

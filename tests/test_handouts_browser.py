@@ -22,9 +22,9 @@ def test_a_handout_shows_every_picture_and_a_widget(jupyter, browser_page):
     notary.sign(read(file))                            # `course lab` signs handouts/
     visit(browser_page, jupyter, "lab/tree", file.name)
     shown = browser_page.locator(".jp-MarkdownOutput img")
-    shown.nth(len(pictures) - 1).wait_for(timeout=90_000)
+    shown.nth(len(pictures) - 1).wait_for()
     assert shown.count() == len(pictures)
     for number in range(len(pictures)):
         shown.nth(number).scroll_into_view_if_needed()
         assert shown.nth(number).evaluate("e => e.decode().then(() => e.naturalWidth)") > 0
-    browser_page.locator(".jp-OutputArea .attention-view canvas").first.wait_for(timeout=60_000)
+    browser_page.locator(".jp-OutputArea .attention-view canvas").first.wait_for()

@@ -306,12 +306,12 @@ def test_speaker_view_shows_notes_and_follows(lesson_deck):
     with lesson_deck.context.expect_page() as opened:
         lesson_deck.keyboard.press("s")
     speaker = opened.value
-    speaker.locator(".speaker-controls-notes .value", has_text="one vector is too small").wait_for(timeout=10_000)
+    speaker.locator(".speaker-controls-notes .value", has_text="one vector is too small").wait_for()
     lesson_deck.keyboard.press("ArrowRight")
     # the notes of a slide are there at once, although their cell follows two fragments
-    speaker.locator(".speaker-controls-notes .value", has_text="Let them guess first").wait_for(timeout=10_000)
+    speaker.locator(".speaker-controls-notes .value", has_text="Let them guess first").wait_for()
     current = speaker.frame_locator("#current-slide iframe")
-    current.locator("section.present h2", has_text="One attention step").wait_for(timeout=20_000)
+    current.locator("section.present h2", has_text="One attention step").wait_for()
     assert_quiet(lesson_deck)
 
 
@@ -322,7 +322,7 @@ def test_the_speaker_view_writes_each_formula_once(browser_page, tmp_path):
     with browser_page.context.expect_page() as opened:
         browser_page.keyboard.press("s")
     notes = opened.value.locator(".speaker-controls-notes .value")
-    notes.locator("mjx-container svg").wait_for(timeout=10_000)
+    notes.locator("mjx-container svg").wait_for()
     spoken = notes.locator("mjx-assistive-mml")                        # for screen readers, so it stays there
     assert spoken.count() == 1
     style = spoken.evaluate("e => [getComputedStyle(e).position, getComputedStyle(e).clipPath]")

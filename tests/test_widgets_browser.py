@@ -673,7 +673,7 @@ def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):
     save(jupyter[1], "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])
     page = browser_page
     visit(page, jupyter, "lab/tree", "untrusted.ipynb")
-    page.locator("summary", has_text="Scores.").click(timeout=60_000)
+    page.locator("summary", has_text="Scores.").click()
     assert page.get_by_text("✗ No. Scores go in.").is_visible()
     assert page.locator(".jp-OutputArea-output img").bounding_box()["width"] > 100
     assert page.locator(".quiz, .tokenizer-view").count() == 0

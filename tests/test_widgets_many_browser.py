@@ -212,7 +212,7 @@ def test_in_a_live_slide_show_keys_move_in_the_widget(jupyter, browser_page):
     notebook.cells = [text("slide", "## Before"), code("slide", source), code("slide", "print(view.step, view.path)")]
     nbformat.write(notebook, folder / "rise.ipynb")
     page.goto(f"{address}/rise/rise.ipynb")
-    page.locator("section.present h2", has_text="Before").first.wait_for(timeout=60_000)
+    page.locator("section.present h2", has_text="Before").first.wait_for()
     page.wait_for_function("location.hash")  # the slides can be turned
     page.keyboard.press("Space")
     page.locator("section.present .jp-CodeCell").first.wait_for()

@@ -6,7 +6,7 @@ window._JUPYTERLAB["course-live"] = {
   get: async () => () => ({ __esModule: true, default: [{ id: "course-live:slides", autoStart: true, activate }] }),
 };
 
-const TAKES_A_STEP = 2000; // milliseconds, from a key in the notes' window to its message
+const TAKES_A_STEP = 2000; // milliseconds, from a click in the notes' window to its message
 
 function activate({ commands }) {
   // RISE goes on to the next cell, and with it to the next slide.
@@ -58,7 +58,7 @@ function steer(event) {
     if (!active) shown.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
     keepThePicture(shown);
   }
-  if (target.closest?.("input, textarea, select, [contenteditable=true], .jp-OutputArea, .jp-Dialog")) return;
+  if (target.closest?.(TYPED)) return;
   if (isSign(key) && !"twTW".includes(key)) {
     event.stopImmediatePropagation();
     if ("bB".includes(key)) document.dispatchEvent(new KeyboardEvent("keydown", { keyCode: 190 }));
@@ -79,6 +79,8 @@ function keepThePicture(cell) {
 }
 
 const before = () => [...document.querySelectorAll(".course-before")];
+
+const TYPED = "input, textarea, select, [contenteditable=true], .jp-OutputArea, .jp-Dialog"; // a key there is theirs
 
 const isSign = (key) => key.length === 1 && key !== " ";
 
@@ -127,27 +129,38 @@ function grow() {
 }
 
 // The notes' window shows the slides once more. While its copy finds its place, it says where it is, and would take these
-// slides to the title, or a fragment back: so they follow it only after a key or a click there. And its notes are copies
-// of what stands here, without the rules that formulas are drawn by.
+// slides to the title, or a fragment back: so a key there is pressed here, and these follow it only after a click there.
+// And its notes are copies of what stands here, without the rules that formulas are drawn by.
 function keepTheSlide() {
   const { open } = window;
-  let notes = null, touched = 0;
-  const touch = () => { touched = Date.now(); };
+  let notes = null, clicked = 0;
+  const click = () => { clicked = Date.now(); };
   window.open = (...given) => (notes = open.apply(window, given));
   window.addEventListener("message", (event) => {
     if (!notes || event.source !== notes) return;
     const { type, method } = JSON.parse(event.data);
     if (type === "heartbeat") {
       for (const frame of [notes, ...Array.from({ length: notes.length }, (_, k) => notes[k])]) {
-        for (const name of ["keydown", "pointerdown"]) frame.addEventListener(name, touch, { capture: true }); // once each
+        frame.addEventListener("keydown", pressHere, { capture: true });                                       // once each
+        frame.addEventListener("pointerdown", click, { capture: true });
       }
       fitNote(notes.document);
       return formulas(notes.document);
     }
-    if (method !== "setState" || Date.now() - touched < TAKES_A_STEP) return;
+    if (method !== "setState" || Date.now() - clicked < TAKES_A_STEP) return;
     event.stopImmediatePropagation();
     window.postMessage(JSON.stringify({ namespace: "reveal-notes", type: "connected" }), location.origin); // where these are
   }, { capture: true });
+}
+
+const STEERS = ["ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " ", "b", "B"];
+
+function pressHere(event) {
+  const { key, keyCode, target, shiftKey, ctrlKey, altKey, metaKey } = event;
+  if (!STEERS.includes(key) || ctrlKey || altKey || metaKey || target.closest?.(TYPED)) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  document.dispatchEvent(new KeyboardEvent("keydown", { key, keyCode, shiftKey }));
 }
 
 function formulas({ head }) {
