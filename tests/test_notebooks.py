@@ -259,6 +259,23 @@ def solutions_are_collapsed(notebook, folder):
     ]
 
 
+NUMBER = re.compile(r"(?<![\w.])(?:\d[\d,_]*(?:\.\d+)?|\.\d+)")
+
+
+def numbers(*texts):
+    return [re.sub("[,_]", "", number) for text in texts for number in NUMBER.findall(text)]
+
+
+@rule
+def what_a_title_counts_is_set_or_measured_in_the_notebook(notebook, folder):
+    """A title's number stands, rounded, in an output or in the code: measured anew, it cannot stay as it was."""
+    titles = [line for cell in text_cells(notebook) for line in cell.source.splitlines() if line.startswith("#")]
+    own = re.compile(r"^#+ (?:<a [^>]*></a>)?(?:\d+ ·)?|(?:[Ee]xercise|[Ll]esson) \d+|\b(?:19|20)\d\d\b")
+    known = {float(n) for n in numbers(*output_texts(notebook), *(cell.source for cell in code_cells(notebook)))}
+    return [title for title in titles for number in numbers(own.sub("", title))
+            if float(number) not in {round(n, len(number.partition(".")[2])) for n in known}]
+
+
 @rule
 def outputs_name_no_machine(notebook, folder):
     return [match[0] for text in output_texts(notebook) if (match := MACHINE_PATH.search(text))]
@@ -417,6 +434,7 @@ BREAKS = [
     (uncompared_cells_can_fail, code("%time fit(model)\nassertion = 1", tags=["nbval-ignore-output"])),
     (solutions_are_collapsed, code("# solution", tags=["solution"])),
     (solutions_are_collapsed, code("x = 1", tags=["solution"], jupyter={"source_hidden": True})),
+    (what_a_title_counts_is_set_or_measured_in_the_notebook, text("### Found in .92 of them")),
     (outputs_name_no_machine, code(output=new_output("stream", text="/home/ada/course"))),
     (outputs_name_no_machine, code(output=new_output("stream", text="C:\\Users\\ada"))),
     (nothing_is_fetched, text('<script src="https://example.org/a.js"></script>')),
