@@ -75,8 +75,8 @@ class Exercise:
             the ordinary one, mostly "on ordinary inputs"; with it they complete "right …, but wrong …".
         faults: known faults as edits of the solution: ``(sentence, old, new)`` or ``(sentence, old, new, old, new …)``.
             Each `old` occurs once in the solution's code. The first fault whose results equal the student's, up to and
-            including the failing condition, is named; if none is, the sentence that is given, instead of edits, with
-            this special case or the exception that was raised: ``(sentence, condition, "IndexError", …)``.
+            including the failing condition, is named.
+        reasons: a special case's condition, or an exception's name → the sentence for who fails so, and no fault does.
         timed: a maker of arguments as large as the lesson's, if the lesson's seconds hang on the function: on these
             it may take ``SLOW`` times the solution's time. Without it, time is not looked at.
         why_slow: what a slow answer does, if it is known; without it, a loop is asked about.
@@ -87,6 +87,7 @@ class Exercise:
     returns: dict[str, str]
     cases: dict[str, Callable[[torch.Generator], tuple]]
     faults: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    reasons: dict[str, str] = field(default_factory=dict, repr=False)
     timed: Callable[[torch.Generator], tuple] | None = None
     why_slow: str = ""
     measures: bool = False
@@ -109,15 +110,9 @@ class Exercise:
         return f"{self.name}: right on {N_INPUTS} random inputs{special}"
 
     @cached_property
-    def reasons(self) -> dict[str, str]:
-        """Special case, or exception → the sentence that is given with it instead of edits."""
-        return {case: why for why, *cases in self.faults for case in cases
-                if cases[0] in self.cases or cases[0].endswith("Error")}
-
-    @cached_property
     def known(self) -> list[tuple[str, Callable]]:
-        """The sentence and the wrong function of each fault that has edits."""
-        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults if edits[0] not in self.reasons]
+        """The sentence and the wrong function of each fault."""
+        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults]
 
     def judge(self, function) -> Verdict:
         """Compare a function with the exercise's solution.
