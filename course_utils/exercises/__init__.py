@@ -93,7 +93,8 @@ def _verdict(exercise: Exercise, namespace: Mapping) -> Verdict:
     functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
     close_names = get_close_matches(name, functions, n=1)
     spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
-    return Verdict("wrong", f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
+    fault = f"there is no function called {name} yet"
+    return Verdict("wrong", f"{fault}. Did you run the cell that defines it?{spelling}", fault=fault)
 
 
 def solved(name: str) -> None:

@@ -43,11 +43,20 @@ EXPLAINED = {  # what an exception says → what it means
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
-    """The message says what is wrong and why; `of_values`: whether the form is right, and only numbers differ."""
+    """The message says what is wrong and why.
 
-    def __init__(self, text: str, of_values: bool = False):
+    Attributes:
+        of_values: whether the form is right, and only numbers differ.
+        fault: what answers that are wrong alike have in common: a known fault's sentence, or how the message begins.
+    """
+
+    def __init__(self, text: str, of_values: bool = False, fault: str = ""):
         super().__init__(text)
-        self.of_values = of_values
+        self.of_values, self.fault = of_values, fault or _first_clause(text)
+
+
+def _first_clause(text: str) -> str:
+    return re.split(r"[:;.](?:\s|$)", text)[0]
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Verdict:
     kind: str
     text: str
     trace: str = ""  # of the student's own lines, if they raised
+    fault: str = ""  # of a wrong answer, see `WrongAnswer`
 
 
 @dataclass(frozen=True)
@@ -125,10 +135,10 @@ class Exercise:
                 torch.default_generator.manual_seed(1234)              # no input's seed; the same verdict in every run
                 return self._judge(function)
         except WrongAnswer as wrong:
-            return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__))
+            return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__), wrong.fault)
         except (Exception, SystemExit) as error:
-            return Verdict("wrong", f"{self.name}: it cannot be compared with the solution ({type(error).__name__}: "
-                                    f"{error}).")
+            fault = "it cannot be compared with the solution"
+            return Verdict("wrong", f"{self.name}: {fault} ({type(error).__name__}: {error}).", fault=fault)
 
     def inputs(self) -> Iterator[tuple[str, list[tuple]]]:
         """Random arguments of each condition, with its name if it is a special case, else an empty string."""
@@ -179,8 +189,12 @@ class Exercise:
         where = f"Right {next(iter(self.cases))}, but wrong {condition}." if condition else "wrong." * bool(why)
         given = ", ".join(map(_describe, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
-        told = filter(None, (where, f"Why: {why}" * bool(why), what, f"Inputs: {given}."))   # what explains it, first
-        raise WrongAnswer(f"{self.name}: " + "\n".join(told), of_values) from cause
+        raise self.wrong(where, why, what, f"Inputs: {given}.", of_values=of_values) from cause
+
+    def wrong(self, where: str, why: str = "", *more: str, of_values: bool = False) -> WrongAnswer:
+        """To be raised: a line each, what explains it before ``more``; empty ones are left out."""
+        told = [*filter(None, (where, f"Why: {why}" * bool(why), *more))]
+        return WrongAnswer(f"{self.name}: " + "\n".join(told), of_values, why or _first_clause(told[0]))
 
     def _named(self, tried: list[tuple], gradient: str = "") -> str:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
