@@ -9,7 +9,6 @@ import numpy as np
 
 PARTS = ("encoder", "decoder", "cross")  # the three attentions of an encoder and a decoder
 AXES = ("layer", "head", "row (query)", "column (key)")
-PADDING = ("<pad>", "[PAD]")
 NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and call it with output_attentions=True.'
 
 
@@ -73,14 +72,13 @@ def _named(values) -> Mapping | None:
     return named if isinstance(named, Mapping) and not hasattr(values, "attentions") else None
 
 
-def read_weights(weights, batch: int | None = None) -> np.ndarray:
+def read_weights(weights) -> np.ndarray:
     """Float32 ``[layers, heads, T_q, T_k]`` of what was given, checked.
 
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]``, ``[layers, heads, T_q, T_k]`` or, as the course's Transformer
-            returns them, ``[B, layers, heads, T_q, T_k]``; or a sequence with one ``[B, heads, T_q, T_k]`` a layer,
+            returns them, ``[1, layers, heads, T_q, T_k]``; or a sequence with one ``[1, heads, T_q, T_k]`` a layer,
             as ``transformers`` models return; or what they return, with such ``attentions``.
-        batch: which example of a batch. If given, the first axis of a tensor by itself is the batch.
 
     Raises:
         ValueError: for weights that cannot be read so, or are empty, negative or not finite.
@@ -89,7 +87,7 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
     if weights is None:
         raise ValueError(f"weights are None. {NO_ATTENTION}")
     if isinstance(weights, list) and not weights:
-        raise ValueError("weights are an empty list; expected [T_q, T_k], or one tensor [B, heads, T_q, T_k] a layer.")
+        raise ValueError("weights are an empty list; expected [T_q, T_k], or one tensor [1, heads, T_q, T_k] a layer.")
     if isinstance(weights, (list, tuple)) and any(layer is None or isinstance(layer, tuple) for layer in weights):
         raise ValueError(_no_tensor(weights))
     if isinstance(weights, tuple) and not weights:
@@ -103,20 +101,15 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
                     f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
                 )
         if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
-            return checked(np.stack([_example(layer, batch) for layer in weights]))
+            return checked(np.stack([_example(layer, "[layer[:1] for layer in weights]") for layer in weights]))
     weights = as_array("weights", weights)
-    if batch is not None and not 3 <= weights.ndim <= 5:
-        raise ValueError(
-            f"weights have {weights.ndim} axes, shape {weights.shape}; with batch={batch}, expected [B, T_q, T_k], "
-            "[B, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
-        )
     if not 2 <= weights.ndim <= 5:
         raise ValueError(
             f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k], "
-            "[layers, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
+            "[layers, heads, T_q, T_k] or [1, layers, heads, T_q, T_k]."
         )
-    if batch is not None or weights.ndim == 5:
-        weights = _example(weights, batch)
+    if weights.ndim == 5:
+        weights = _example(weights, "weights[0]")
     return checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
 
 
@@ -146,16 +139,12 @@ def _no_tensor(weights) -> str:
     return f"weights[{number}] is a tuple: generate() returns one tuple of layers a step. Choose a step: weights[0]."
 
 
-def _example(weights: np.ndarray, batch: int | None) -> np.ndarray:
-    size = len(weights)
-    if batch is None and size != 1:
-        raise ValueError(
-            f"the batch axis of the weights has {size} examples, shape {weights.shape}; 1 can be shown. "
-            f"Choose with batch=0 to batch={size - 1}."
-        )
-    if batch is not None and not 0 <= batch < size:
-        raise ValueError(f"batch is {batch}, but the batch axis has {size}: 0 to {size - 1} (shape {weights.shape}).")
-    return weights[batch or 0]
+def _example(weights: np.ndarray, first: str) -> np.ndarray:
+    """The only example of a batch; of several, none is chosen, but it is said how the first is."""
+    if len(weights) != 1:
+        raise ValueError(f"the batch axis of the weights has {len(weights)} examples, shape {weights.shape}; 1 can be "
+                         f"shown. Choose it; the first is {first}.")
+    return weights[0]
 
 
 def checked(weights: np.ndarray) -> np.ndarray:
@@ -250,28 +239,6 @@ def read_segments(segments, rows: Sequence[str], columns: Sequence[str]) -> list
             f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or 1 a token."
         )
     return segments
-
-
-def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[list[int]]:
-    """The positions that are padding, of rows and of columns.
-
-    Args:
-        padding: ``[T_k]``, true where a key is padding; in self-attention where a query is, too. ``None``: the
-            tokens that are called so.
-    """
-    called = [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)]
-    if padding is None:
-        return called
-    if isinstance(padding, str):
-        raise ValueError(f"padding is {padding!r:.40}; expected one true or false a key, such as [False, True].")
-    marks = [bool(mark) for mark in padding]
-    if len(marks) != len(columns):
-        raise ValueError(
-            f"padding has {len(marks)} entries, but there are {len(columns)} columns (keys); expected one a key, "
-            "true where the key is padding (the opposite of a tokenizer's attention_mask)."
-        )
-    marked = [k for k, mark in enumerate(marks) if mark]
-    return [marked if rows == columns else called[0], marked]
 
 
 def must_not_look_ahead(weights: np.ndarray) -> None:
