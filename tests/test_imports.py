@@ -26,7 +26,7 @@ ALLOWED = {
     "efficient": {"attention", "arguments"},
     "exercises": {"attention", "bert", "course", "data.text", "metrics", "plotting", "pretraining"},
     "gpt": {"attention", "arguments", "data.download", "decoding", "transformer"},
-    "kernel": {"course", "data.download", "exercises", "gpt", "plotting"},
+    "kernel": {"course", "data.download", "gpt", "plotting"},
     "language_models": {"attention", "arguments", "efficient", "transformer"},
     "measuring": set(),
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},

@@ -102,6 +102,9 @@ class Exercise:
     why_slow: str = ""
     measures: bool = False
 
+    def __post_init__(self):
+        self.solution.is_solution = True  # a rehearsed training asks for it
+
     @property
     def name(self) -> str:
         """The function's name."""
