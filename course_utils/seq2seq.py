@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .arguments import Embedding, at_least, check_ids, check_source, check_target
+from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
 from .data.text import PAD
 
@@ -166,6 +166,7 @@ class Seq2Seq(nn.Module):
                  bidirectional: bool = True, dropout: float = 0.0):
         super().__init__()
         at_least(1, source_size=source_size, target_size=target_size, d_embed=d_embed, d_model=d_model)
+        check_share(dropout=dropout)
         decoders = {"previous": BahdanauDecoder, "current": LuongDecoder}
         for name, given, known in [("attention", attention, [None, *SCORES]), ("query", query, list(decoders)),
                                    ("cell", cell, list(RNNS))]:
