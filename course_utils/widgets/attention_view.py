@@ -132,28 +132,12 @@ class AttentionView(CourseWidget):
     between = traitlets.Enum(("all", "AA", "AB", "BA", "BB"), "all").tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(
-        self,
-        weights,
-        rows: Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-        alignment: Iterable[tuple[int, int]] | None = None,
-        layer: int = 0,
-        head: int = 0,
-        cell: tuple[int, int] | None = None,
-        view: str = "matrix",
-        title: str = "",
-        *,
-        heads: Sequence[int] = (),
-        part: str | None = None,
-        between: str = "all",
-        segments: Sequence[int] | None = None,
-        queries=None,
-        keys=None,
-        inputs: Sequence[str] | None = None,
-        causal: bool = False,
-        steps: Sequence[int] | None = None,
-    ):
+    def __init__(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+                 alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int = 0,
+                 cell: tuple[int, int] | None = None, view: str = "matrix", title: str = "", *,
+                 heads: Sequence[int] = (), part: str | None = None, between: str = "all",
+                 segments: Sequence[int] | None = None, queries=None, keys=None,
+                 inputs: Sequence[str] | None = None, causal: bool = False, steps: Sequence[int] | None = None):
         given = _Given(*unpacked(weights, rows, columns, alignment), queries, keys, segments, causal)
         arrays, content = _read_all(given, inputs)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention

@@ -97,17 +97,14 @@ def read_weights(weights) -> np.ndarray:
         shapes = [layer.shape for layer in weights]
         for number, shape in enumerate(shapes):
             if shape != shapes[0]:
-                raise ValueError(
-                    f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
-                )
+                raise ValueError(f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be "
+                                 "shown together.")
         if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
             return checked(np.stack([_example(layer, "[layer[:1] for layer in weights]") for layer in weights]))
     weights = as_array("weights", weights)
     if not 2 <= weights.ndim <= 5:
-        raise ValueError(
-            f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k], "
-            "[layers, heads, T_q, T_k] or [1, layers, heads, T_q, T_k]."
-        )
+        raise ValueError(f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, "
+                         "T_k], [layers, heads, T_q, T_k] or [1, layers, heads, T_q, T_k].")
     if weights.ndim == 5:
         weights = _example(weights, "weights[0]")
     return checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
@@ -190,10 +187,9 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
             said = f"{len(tokens)} tokens in {name}"
             if axis == 3 and shared:
                 said = f"columns are the {len(rows)} tokens in rows (no columns were given)"
-            raise ValueError(
-                f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape {weights.shape} is "
-                f"[layers, heads, T_q, T_k]. Rows are queries (target), columns are keys (source)."
-            )
+            raise ValueError(f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape "
+                             f"{weights.shape} is [layers, heads, T_q, T_k]. Rows are queries (target), columns are "
+                             "keys (source).")
     return rows, columns
 
 
@@ -217,10 +213,8 @@ def read_links(alignment, rows: Sequence[str], columns: Sequence[str]) -> list[l
     links.sort()
     for i, j in links:
         if not (0 <= i < len(rows) and 0 <= j < len(columns)):
-            raise ValueError(
-                f"alignment has ({i}, {j}), outside {len(rows)} rows and {len(columns)} columns. "
-                "Links are (row, column) = (target position, source position), from 0."
-            )
+            raise ValueError(f"alignment has ({i}, {j}), outside {len(rows)} rows and {len(columns)} columns. "
+                             "Links are (row, column) = (target position, source position), from 0.")
     return [list(link) for link in links]
 
 
@@ -229,15 +223,12 @@ def read_segments(segments, rows: Sequence[str], columns: Sequence[str]) -> list
     if segments is None:
         return []
     if rows != columns:
-        raise ValueError(
-            "segments say which tokens belong to sentence A and B, so rows and columns must be the same tokens: "
-            f"there are {len(rows)} rows and {len(columns)} columns."
-        )
+        raise ValueError("segments say which tokens belong to sentence A and B, so rows and columns must be the same "
+                         f"tokens: there are {len(rows)} rows and {len(columns)} columns.")
     segments = [int(segment) for segment in segments]
     if len(segments) != len(rows) or not {0, 1}.issuperset(segments):
-        raise ValueError(
-            f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or 1 a token."
-        )
+        raise ValueError(f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or "
+                         "1 a token.")
     return segments
 
 
@@ -271,16 +262,14 @@ def read_queries_and_keys(weights: np.ndarray, queries, keys) -> tuple[np.ndarra
         wanted = (*weights.shape[:2], size)
         for axis, had, need in zip(("layers", "heads", "tokens"), values.shape, wanted, strict=False):
             if had != need:
-                raise ValueError(
-                    f"{name} have {had} {axis}, the weights have {need}: shapes {values.shape} and {weights.shape}."
-                )
+                raise ValueError(f"{name} have {had} {axis}, the weights have {need}: shapes {values.shape} and "
+                                 f"{weights.shape}.")
         if not np.isfinite(values).all():
             raise ValueError(f"{name} are not all finite numbers.")
         pair.append(values)
     if pair[0].shape[3] != pair[1].shape[3]:
-        raise ValueError(
-            f"queries have d = {pair[0].shape[3]}, keys have d = {pair[1].shape[3]}: their product needs the same."
-        )
+        raise ValueError(f"queries have d = {pair[0].shape[3]}, keys have d = {pair[1].shape[3]}: their product needs "
+                         "the same.")
     _must_explain(weights, *pair)
     return pair[0], pair[1]
 
@@ -296,11 +285,10 @@ def _must_explain(weights: np.ndarray, queries: np.ndarray, keys: np.ndarray) ->
         share[open_rows] /= share[open_rows].sum(axis=1, keepdims=True)
         row, column = np.unravel_index(np.abs(share - shown).argmax(), shown.shape)
         if abs(share[row, column] - shown[row, column]) > 0.02:
-            raise ValueError(
-                f"queries and keys do not give these weights: at layer {layer}, head {head}, row {row}, "
-                f"column {column} softmax(q·k/√d) is {share[row, column]:.3f}, the weight is {shown[row, column]:.3f}. "
-                "Give them as they meet, after the split into heads and any rotation; a bias cannot be shown."
-            )
+            raise ValueError(f"queries and keys do not give these weights: at layer {layer}, head {head}, row {row}, "
+                             f"column {column} softmax(q·k/√d) is {share[row, column]:.3f}, the weight is "
+                             f"{shown[row, column]:.3f}. Give them as they meet, after the split into heads and any "
+                             "rotation; a bias cannot be shown.")
 
 
 def thumbnails(weights: np.ndarray, top: float, size: int) -> np.ndarray:
