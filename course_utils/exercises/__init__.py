@@ -11,18 +11,8 @@ from torch import Tensor, nn
 
 from ..course import PRESENTED
 from .card import Card
-from .engine import (
-    N_INPUTS,
-    Exercise,
-    Verdict,
-    WrongAnswer,
-    at_most,
-    close,
-    code,
-    edited,
-    largest_difference,
-    place,
-)
+from .compared import at_most, close, largest_difference, place
+from .engine import N_INPUTS, Exercise, Verdict, WrongAnswer, code, edited
 from .experiments import Prediction
 from .lesson_00 import LESSON_00
 from .lesson_01 import LESSON_01

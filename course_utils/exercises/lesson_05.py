@@ -11,8 +11,9 @@ from torch import Tensor
 
 from .. import bert
 from ..pretraining import LITTLE, Classifier, mask_tokens
+from .compared import close
 from .counted import Counted
-from .engine import Exercise, attempt, close, each
+from .engine import Exercise, attempt, each
 from .inputs import maker, number, randn, sizes
 from .lesson_04 import ENCODER_LAYER
 from .symbolic import Layer
