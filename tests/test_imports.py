@@ -24,7 +24,7 @@ ALLOWED = {
     "decoding": {"attention", "arguments", "data.text"},
     "doctor": {"bert"},
     "efficient": {"attention", "arguments"},
-    "exercises": {"attention", "bert", "course", "data.text", "metrics", "plotting", "pretraining"},
+    "exercises": {"attention", "bert", "course", "data.text", "metrics", "pretraining", "widgets.colours"},
     "gpt": {"attention", "arguments", "data.download", "decoding", "transformer"},
     "kernel": {"course", "data.download", "gpt", "plotting"},
     "language_models": {"attention", "arguments", "efficient", "transformer"},

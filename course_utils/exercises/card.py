@@ -4,7 +4,7 @@ import re
 from html import escape
 
 from ..course import UNWRITTEN
-from ..plotting import BAD, GOOD, MUTED
+from ..widgets.colours import BAD, GOOD, MUTED
 from .engine import Verdict
 
 MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": (UNWRITTEN.strip(), MUTED), "missed": ("≠", MUTED),
