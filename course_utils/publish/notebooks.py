@@ -135,14 +135,9 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
     environment = {**os.environ, SEED: "" if seed is None else str(seed), KEEP_GOING: "1" * keep_going,
                    REHEARSAL: path.stem if rehearse else "off",
                    "PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # else the debugger warns on standard error
-    client = NotebookClient(
-        notebook,
-        timeout=None,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(path.parent)}},
-        coalesce_streams=True,  # a progress bar leaves its last line
-        record_timing=False,
-    )
+    client = NotebookClient(notebook, timeout=None, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": str(path.parent)}},
+                            coalesce_streams=True)  # a progress bar leaves its last line
     start = time.perf_counter()
     # Standard error is the kernel's own chatter: what cells write there comes back as their output.
     with (
