@@ -1,7 +1,7 @@
 """What is refused alike in many places: the message says what was given, what was expected, and what to do."""
 
 from collections.abc import Collection
-from numbers import Integral
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,21 @@ def at_least(least: int, **sizes: int) -> None:
             raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
         if size < least:
             raise ValueError(f"{name} is {size}; expected at least {least}.")
+
+
+def check_number(**numbers: float) -> None:
+    """A ``TypeError`` that names the first that is no number."""
+    for name, number in numbers.items():
+        if not isinstance(number, Real) or isinstance(number, bool):
+            raise TypeError(f"{name} is {number!r:.40}, a {type(number).__name__}; expected a number, such as 0.1.")
+
+
+def check_share(**shares: float) -> None:
+    """A ``ValueError`` that names the first that is no share from 0 to 1; of one that is no number a ``TypeError``."""
+    check_number(**shares)
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} is {share}; expected a share from 0 to 1.")
 
 
 def at_least_one(**lists: Collection) -> None:

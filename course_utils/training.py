@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from .arguments import at_least
+from .arguments import at_least, check_number
 from .data.text import PAD, Batch
 from .kernel.rehearsal import rehearsed
 from .plotting import SMOOTHED, LiveCurve, smooth
@@ -116,11 +116,12 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, ``clip`` not above 0,
             the model has nothing to train, there are no batches, or several processes cannot share them. The weights
             are as they were. If batches that come only once (a generator) end too early, they are those of then.
-        TypeError: if ``steps`` is no whole number, or ``loss`` does not return two things, the first a tensor of
-            shape () with a gradient.
+        TypeError: if ``steps`` is no whole number, ``lr`` or ``clip`` no number, or ``loss`` does not return two
+            things, the first a tensor of shape () with a gradient.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     at_least(1, steps=steps)
+    check_number(lr=lr, clip=clip)
     _trainable(model, lr)
     if not clip > 0:
         raise ValueError(f"clip={clip}; expected a length above 0, such as 1.0, or math.inf to clip nothing.")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids, check_source, check_target
+from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
 
@@ -45,8 +45,7 @@ class Config:
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
         at_least(1, **sizes)
-        if not 0 <= self.dropout <= 1:
-            raise ValueError(f"dropout is {self.dropout}; expected a share from 0 to 1.")
+        check_share(dropout=self.dropout)
 
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)

@@ -81,8 +81,9 @@ class Answers:
             assert f".\nWhy: {why}\n" in verdict.text, (why, verdict.text)
 
     def test_a_dozen_reasons_at_most_and_twenty_edits_or_special_cases(self, lesson_exercise):
-        assert len({why for why, *_ in lesson_exercise.faults}) <= 12
-        assert len(lesson_exercise.faults) <= 20
+        sentences = {*lesson_exercise.reasons.values()}
+        assert len(sentences | {why for why, *_ in lesson_exercise.faults}) <= 12
+        assert len(sentences) + len(lesson_exercise.faults) <= 20
         assert lesson_exercise.reasons.keys() <= {*[*lesson_exercise.cases][1:], "IndexError"}
 
     def test_the_solution_is_right(self, lesson_exercise):

@@ -215,6 +215,13 @@ def test_a_cosine_does_not_mind_how_long_a_float16_vector_is(size):
         assert_close(scores.float(), score.float()(query.float(), keys.float()), rtol=1e-2, atol=1e-2)
 
 
+def test_each_key_has_a_value():
+    query, keys, values = make_inputs(SIZES)
+    for fewer in (values[:1], values[:, :-1]):
+        with pytest.raises(ValueError, match=r"keys are \(.*\), values \(.*\); expected a value for each key"):
+            attend(query, keys, fewer, DotScore(SIZES.d_query, SIZES.d_query))
+
+
 def test_location_refuses_more_keys_than_positions():
     query, keys, _ = make_inputs(SIZES)
     with pytest.raises(ValueError, match="5 keys, but this score has 4 positions.*max_len=5"):

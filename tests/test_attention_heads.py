@@ -422,8 +422,25 @@ def test_masks_that_are_no_tensors_are_refused(mask, need_weights):
 def test_a_value_for_each_key(need_weights):
     """PyTorch's kernel reads on behind the values."""
     x = self_attention_inputs()
-    with pytest.raises(ValueError, match="5 keys and 3 values; expected as many"):
-        MultiHeadAttention(8, 2)(x, x, x[:, :3], need_weights=need_weights)
+    for values in (x[:, :3], x[:1]):
+        with pytest.raises(ValueError, match=r"keys are .*, values .*; expected a value for each key"):
+            MultiHeadAttention(8, 2)(x, x, values, need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_a_query_for_each_sentence(need_weights):
+    x = self_attention_inputs()
+    attention = MultiHeadAttention(8, 2).eval()
+    with pytest.raises(ValueError, match=rf"query has B=5, keys have B={len(x)}; expected as many sentences, or one"):
+        attention(x[[0] * 5], x, need_weights=need_weights)
+    one = attention(x[:1], x, need_weights=need_weights)[0]
+    assert_close(one, attention(x[:1].expand_as(x), x, need_weights=need_weights)[0])
+
+
+@pytest.mark.parametrize(("dropout", "error"), [("0.1", TypeError), (None, TypeError), (1.5, ValueError)])
+def test_dropout_is_a_share(dropout, error):
+    with pytest.raises(error, match="dropout is .*; expected a"):
+        MultiHeadAttention(8, 2, dropout=dropout)
 
 
 @pytest.mark.parametrize(("make", "name"), [(lambda: causal_mask(-1), "n_queries"), (lambda: alibi(2, -1), "n"),

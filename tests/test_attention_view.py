@@ -74,9 +74,7 @@ def test_takes_what_transformers_returns():
     layers = batches(3, 1, 2, 3, 4)
     shown = view(weights=layers).weights
     np.testing.assert_array_equal(shown, torch.cat(layers).numpy())
-    layers = batches(3, 5, 2, 3, 4)
-    np.testing.assert_array_equal(view(weights=layers, batch=4).weights, torch.stack(layers)[:, 4].numpy())
-    np.testing.assert_array_equal(view(weights=list(layers), batch=0).weights, torch.stack(layers)[:, 0].numpy())
+    np.testing.assert_array_equal(view(weights=list(layers)).weights, shown)
 
 
 @torch.no_grad()
@@ -85,18 +83,12 @@ def test_takes_the_output_of_a_transformers_encoder():
     config = transformers.BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=3, num_attention_heads=2,
                                      intermediate_size=8, attn_implementation="eager")
     model = transformers.BertModel(config).eval()
-    ids = torch.tensor([[4, 5, 6], [7, 8, 4]])
+    ids = torch.tensor([[7, 8, 4]])
     outputs = model(ids, output_attentions=True)
-    shown = AttentionView(outputs, ROWS, batch=1)
-    np.testing.assert_array_equal(shown.weights, torch.stack(outputs.attentions)[:, 1].numpy())
+    shown = AttentionView(outputs, ROWS)
+    np.testing.assert_array_equal(shown.weights, torch.cat(outputs.attentions).numpy())
     with pytest.raises(ValueError, match="weights are None. Load .*eager.* output_attentions=True"):
         AttentionView(model(ids), ROWS)
-
-
-@pytest.mark.parametrize("shape", [(5, 3, 4), (5, 2, 3, 4), (5, 6, 2, 3, 4)])
-def test_of_a_batch_one_example(shape):
-    weights = softmax(*shape)
-    np.testing.assert_array_equal(view(weights=weights, batch=3).weights.squeeze(), weights[3].numpy())
 
 
 def test_a_batch_of_one_needs_no_choice():
@@ -123,8 +115,8 @@ def test_first_cell_is_a_telling_one():
         ({"columns": None}, r"columns are the 3 tokens in rows .* weights have 4 column"),
         ({"weights": WEIGHTS.T}, r"3 tokens in rows, but the weights have 4 row"),
         ({"weights": WEIGHTS[0]}, r"1 axes, shape \(4,\); expected \[T_q, T_k\]"),
-        ({"weights": WEIGHTS[None, None, None, None]}, r"6 axes.*expected .* or \[B, layers, heads, T_q, T_k\]"),
-        ({"weights": softmax(5, 2, 2, 3, 4)}, r"batch axis of the weights has 5 examples, .*batch=0 to batch=4"),
+        ({"weights": WEIGHTS[None, None, None, None]}, r"6 axes.*expected .* or \[1, layers, heads, T_q, T_k\]"),
+        ({"weights": softmax(5, 2, 2, 3, 4)}, r"batch axis of the weights has 5 examples, .* first is weights\[0\]\."),
         ({"weights": [[1, 2], [3]]}, "cannot be read as an array of numbers"),
         ({"weights": torch.zeros(0, 3, 4)}, r"weights have no head: shape \(1, 0, 3, 4\)"),
         ({"weights": torch.zeros(0, 4), "rows": []}, r"weights have no row \(query\)"),
@@ -132,9 +124,7 @@ def test_first_cell_is_a_telling_one():
         ({"weights": WEIGHTS - 1}, r"weights are -0.3.* at layer 0, head 0, row \(query\) 0, column \(key\) 0"),
         ({"alignment": [(0, 0), (0, 4)]}, r"alignment has \(0, 4\), outside 3 rows and 4 columns"),
         ({"alignment": [(-1, 0)]}, r"alignment has \(-1, 0\)"),
-        ({"weights": batches(2, 5, 2, 3, 4)}, r"batch axis of the weights has 5 examples, .*batch=0 to batch=4"),
-        ({"weights": batches(2, 5, 2, 3, 4), "batch": 5}, "batch is 5, but the batch axis has 5: 0 to 4"),
-        ({"batch": 0}, r"2 axes, shape \(3, 4\); with batch=0, expected \[B, T_q, T_k\]"),
+        ({"weights": batches(2, 5, 2, 3, 4)}, r"has 5 examples, .* first is \[layer\[:1\] for layer in weights\]\."),
         ({"weights": ()}, "empty tuple: the model returned no attention.*eager"),
         ({"weights": (WEIGHTS, None)}, r"weights\[1\] is None: this layer has no attention.*eager"),
         ({"weights": (batches(2, 1, 2, 3, 4),) * 2}, r"weights\[0\] is a tuple: generate\(\)"),
@@ -144,7 +134,6 @@ def test_first_cell_is_a_telling_one():
          r"2 segments \[0, 1\] for 3 tokens"),
         ({"weights": WEIGHTS[:, :3] / WEIGHTS[:, :3].sum(1, True), "columns": None, "segments": [0, 1, 2]},
          r"3 segments \[0, 1, 2\] for 3 tokens; expected one 0 or 1"),
-        ({"padding": [True] * 3}, r"padding has 3 entries, but there are 4 columns \(keys\)"),
         ({"queries": torch.zeros(3, 2)}, "queries and keys belong together"),
         ({"queries": torch.zeros(4, 2), "keys": torch.zeros(4, 2)}, "queries have 4 tokens, the weights have 3"),
         ({"queries": torch.zeros(2, 3, 2), "keys": torch.zeros(4, 2)}, "queries have 2 heads, the weights have 1"),
@@ -370,13 +359,10 @@ def test_thumbnails_keep_thin_lines():
     assert (pictures[0, 0] == 255).mean() < 0.05
 
 
-def test_padding_by_name_or_by_mask():
+def test_padding_is_known_by_name():
     named = AttentionView(softmax(3, 3), ["a", "b", "[PAD]"])
     assert named._content[""]["padding"] == [[2], [2]]
     assert view(columns=["<pad>", *COLUMNS[1:]])._content[""]["padding"] == [[], [0]]
-    assert view(padding=torch.tensor([0, 1, 1, 0]))._content[""]["padding"] == [[], [1, 2]]
-    masked = AttentionView(softmax(3, 3), ROWS, padding=[False, False, True])
-    assert masked._content[""]["padding"] == [[2], [2]]
 
 
 def bright(shown):
@@ -533,7 +519,6 @@ def test_strip_leaves_other_outputs():
     ({"rows": None}, "rows are missing: the tokens that the weights belong to"),
     ({"columns": 2}, "columns are 2; expected a list of tokens"),
     ({"columns": "zone"}, "columns are 'zone'; expected a list of tokens"),
-    ({"padding": "0011"}, "padding is '0011'; expected one true or false a key"),
     ({"alignment": [(0.5, 1)]}, r"alignment has \(0.5, 1\); expected pairs of whole numbers"),
     ({"alignment": [(0, 1, 1)]}, r"alignment has \(0, 1, 1\); expected pairs"),
     ({"weights": np.ma.masked_array(np.eye(2), np.eye(2) == 0)}, r"2 hidden values.*weights.filled\(0\)"),

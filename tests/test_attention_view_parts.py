@@ -39,8 +39,8 @@ def test_takes_what_models_return(convert):
 def test_of_a_batch_one_example():
     batch = Three(*(torch.stack([one, other]) for one, other in zip(three(), three(), strict=True)))
     batch.cross[1] = three().cross.flip(-1)
-    np.testing.assert_array_equal(view(weights=batch, batch=1).weights, batch.cross[1].numpy())
-    with pytest.raises(ValueError, match="encoder: the batch axis of the weights has 2 examples, .* batch=1"):
+    np.testing.assert_array_equal(view(weights=Three(*(one[1:] for one in batch))).weights, batch.cross[1].numpy())
+    with pytest.raises(ValueError, match=r"encoder: the batch axis of the weights has 2 examples, .* weights\[0\]"):
         view(weights=batch)
 
 
@@ -84,7 +84,6 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     ({"weights": three()._replace(cross=softmax(2, 3, 4, 6))}, r"cross: 5 tokens in columns, .* have 6 column"),
     ({"weights": three()._replace(encoder=softmax(5))}, r"encoder: weights have 1 axes, shape \(5,\)"),
     ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
-    ({"padding": [True] * 4}, r"encoder: padding has 4 entries, but there are 5 columns"),
     ({"segments": [0] * 5}, "segments belong to one attention, but three were given"),
     ({"queries": softmax(4, 2)}, "queries are of type Tensor, but the weights are three attentions; expected a map"),
     ({"keys": {"self": 1}}, "keys are a mapping of self, but the weights are three"),
@@ -204,13 +203,13 @@ def test_the_still_picture_leaves_masked_cells_white():
 
 
 def test_padding_of_the_target_is_known_by_name():
-    content = view(rows=(*TARGET[:3], "<pad>"), padding=[0] * 5)._content
+    content = view(rows=(*TARGET[:3], "<pad>"))._content
     assert {part: one["padding"] for part, one in content.items()} == {
         "encoder": [[], []], "decoder": [[3], [3]], "cross": [[3], []]}
 
 
 def test_padding_of_the_source_is_that_of_encoder_and_cross():
-    content = view(padding=[0, 0, 0, 0, 1])._content
+    content = view(columns=(*SOURCE[:4], "<pad>"))._content
     assert {part: one["padding"] for part, one in content.items()} == {
         "encoder": [[4], [4]], "decoder": [[], []], "cross": [[], [4]]}
 

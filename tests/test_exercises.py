@@ -24,7 +24,8 @@ from course_utils.exercises import (
 )
 from course_utils.exercises import _yours as yours
 from course_utils.exercises.card import Card
-from course_utils.exercises.engine import _apart, _called, _gradients, close, code, edited
+from course_utils.exercises.compared import _apart, close
+from course_utils.exercises.engine import _gradients, code, edited, result_of
 
 
 @pytest.fixture(autouse=True)
@@ -546,7 +547,7 @@ def test_a_known_mistake_that_warns_is_not_the_students_to_see(recwarn):
 
     wrong = edited(turn, "x.mT", "__import__('warnings').warn('red') or x.mT.contiguous()")
     for fault in (wrong, wraps(wrong)(lambda x: wrong(x))):
-        assert _called(fault, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)
+        assert result_of(fault, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)
         assert _gradients(fault, (torch.ones(2, 3, 4),))[0].shape == (2, 3, 4)
     assert not recwarn.list
-    assert _called(turn, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)
+    assert result_of(turn, (torch.ones(2, 3, 4),)).shape == (2, 4, 3)

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from course_utils.exercises import EXERCISES
-from course_utils.exercises.engine import close
+from course_utils.exercises.compared import close
 from course_utils.exercises.lesson_01 import LESSON_01
 from course_utils.metrics import bleu
 

@@ -75,9 +75,8 @@ def test_patches_are_pixels_or_squares_or_what_is_said(image, weights, options, 
     assert ImageAttention(image, weights, **options).grid == grid
 
 
-def test_batches_and_layers_are_read_as_by_the_attention_view():
-    batch = torch.tensor(np.stack([SELF, SELF[::-1]]))
-    np.testing.assert_allclose(ImageAttention(GREY, batch, batch=1).weights, SELF[::-1], rtol=1e-6)
+def test_a_batch_of_one_and_layers_are_read_as_by_the_attention_view():
+    np.testing.assert_allclose(ImageAttention(GREY, torch.tensor(SELF)[None]).weights, SELF, rtol=1e-6)
     layers = tuple(torch.tensor(layer)[None] for layer in SELF)
     np.testing.assert_allclose(ImageAttention(GREY, layers).weights, SELF, rtol=1e-6)
 

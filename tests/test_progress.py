@@ -3,11 +3,12 @@
 import json
 
 import pytest
+import torch
 
 from course_utils import cli
 from course_utils.exercises import EXERCISES, check
 from course_utils.exercises.engine import edited
-from course_utils.exercises.progress import FILE, mistake
+from course_utils.exercises.progress import FILE
 
 FAULT = EXERCISES["causal_mask"].faults[0]
 
@@ -47,9 +48,10 @@ def test_a_line_has_what_was_tried_and_what_was_said_and_no_name(student, on):
         return None
 
     lines = [json.loads(line) for line in student("ada", causal_mask, wrong()).read_text("utf-8").splitlines()]
-    assert [set(line) for line in lines] == [{"when", "exercise", "verdict", "said", "tried"}] * 2
+    assert [set(line) for line in lines] == [{"when", "exercise", "verdict", "fault", "said", "tried"}] * 2
     assert [line["verdict"] for line in lines] == ["unwritten", "wrong"]
     assert "return None" in lines[0]["tried"]
+    assert [line["fault"] for line in lines] == ["", FAULT[0]]
     assert FAULT[0] in lines[1]["said"]
     assert "ada" not in json.dumps(lines)
 
@@ -94,11 +96,14 @@ def test_no_records_and_broken_ones_are_named(student, on, capsys, tmp_path):
     assert "line 1, is not what a check writes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("said", "name"), [
-    ("f: Wrong shape: x is (3,); expected (4,).\nInputs: n = 3.", "Wrong shape"),
-    ("f: wrong.\nWhy: The axis is wrong.\nWrong values: …\nInputs: n = 3.", "The axis is wrong."),
-    ("f: Right on short inputs, but wrong with padding.\nWrong…", "Right on short inputs, but wrong with padding"),
-    ("f has the signature f(x); expected f(n).", "f has the signature f(x)"),
+@pytest.mark.parametrize(("answer", "fault"), [
+    (lambda n: torch.ones(n, n, n, dtype=torch.bool), "Wrong shape"),
+    (lambda n: torch.ones(n, n), "Wrong dtype"),
+    (lambda n: 1 / 0, "It raised ZeroDivisionError"),
+    (lambda n: torch.ones(2, 3) @ torch.ones(n + 9, 1), "These shapes do not line up"),
+    (lambda n: torch.ones(n, n, dtype=torch.bool).tril() if n > 1 else torch.zeros(1, 1, dtype=torch.bool),
+     "Right on ordinary inputs, but wrong with a single position (n = 1)"),
+    (lambda m, n: None, "causal_mask has the signature causal_mask(m, n)"),
 ])
-def test_a_mistake_has_the_checks_own_name(said, name):
-    assert mistake("f", said) == name
+def test_a_fault_is_how_the_verdict_begins_where_none_is_known(answer, fault):
+    assert EXERCISES["causal_mask"].judge(answer).fault == fault

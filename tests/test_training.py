@@ -374,6 +374,7 @@ def test_a_budget_may_be_a_whole_number_of_numpy():
     ({"steps": 2.5}, r"steps is 2\.5; expected a whole number"), ({"steps": True}, "steps is True; expected a whole"),
     ({"lr": math.nan}, "lr=nan; expected a finite number above"),
     ({"lr": -0.1}, r"lr=-0\.1; expected"), ({"clip": 0.0}, r"clip=0\.0; expected a length above 0"),
+    ({"clip": None}, "clip is None, a NoneType; expected a number"), ({"lr": "2e-3"}, "lr is '2e-3', a str; expe"),
     ({"clip": -1.0}, r"clip=-1\.0; expected"), ({"clip": math.nan}, "clip=nan; expected"),
     ({"lr": math.inf}, "lr=inf; expected"), ({"lr": 0.0}, r"lr=0\.0; expected")])
 def test_a_budget_or_a_rate_that_is_none_is_refused_and_the_weights_stay(wrong, message):

@@ -151,6 +151,7 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
 @pytest.mark.parametrize(("setting", "error", "message"), [
     ({"d_model": 64.0}, TypeError, "d_model is 64.0; expected a whole number"),
     ({"n_layers": "2"}, TypeError, "n_layers is '2'; expected a whole number"),
+    ({"dropout": "0.1"}, TypeError, "dropout is '0.1', a str; expected a number"),
     ({"dropout": 2.0}, ValueError, "dropout is 2.0; expected a share from 0 to 1"),
     ({"dropout": -0.1}, ValueError, "dropout is -0.1"), ({"dropout": math.nan}, ValueError, "dropout is nan")])
 def test_settings_that_no_transformer_can_have_are_refused(setting, error, message):

@@ -11,18 +11,8 @@ from torch import Tensor, nn
 
 from ..course import PRESENTED
 from .card import Card
-from .engine import (
-    N_INPUTS,
-    Exercise,
-    Verdict,
-    WrongAnswer,
-    at_most,
-    close,
-    code,
-    edited,
-    largest_difference,
-    place,
-)
+from .compared import at_most, close, largest_difference, place
+from .engine import N_INPUTS, Exercise, Verdict, WrongAnswer, code, edited
 from .experiments import Prediction
 from .lesson_00 import LESSON_00
 from .lesson_01 import LESSON_01
@@ -93,7 +83,8 @@ def _verdict(exercise: Exercise, namespace: Mapping) -> Verdict:
     functions = [key for key, value in namespace.items() if inspect.isfunction(value)]
     close_names = get_close_matches(name, functions, n=1)
     spelling = f" There is a `{close_names[0]}`: is that a misspelling?" if close_names else ""
-    return Verdict("wrong", f"there is no function called {name} yet. Did you run the cell that defines it?{spelling}")
+    fault = f"there is no function called {name} yet"
+    return Verdict("wrong", f"{fault}. Did you run the cell that defines it?{spelling}", fault=fault)
 
 
 def solved(name: str) -> None:

@@ -3,10 +3,11 @@
 import re
 from html import escape
 
-from ..plotting import BAD, GOOD, MUTED
+from ..course import UNWRITTEN
+from ..widgets.colours import BAD, GOOD, MUTED
 from .engine import Verdict
 
-MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": ("…", MUTED), "missed": ("≠", MUTED),
+MARKS = {"right": ("✓", GOOD), "slow": ("✓", MUTED), "unwritten": (UNWRITTEN.strip(), MUTED), "missed": ("≠", MUTED),
          "wrong": ("✗", BAD)}
 
 

@@ -12,7 +12,6 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import permutations
-from numbers import Real
 from textwrap import dedent
 from traceback import format_tb, walk_tb
 from typing import Any
@@ -21,12 +20,12 @@ import torch
 from torch import Tensor
 
 from .. import attention
+from .compared import at_most, close, in_words, inexact, kind_of, largest_difference, same_type, wrong_form, wrong_value
 
 N_INPUTS = 5  # random inputs a condition: enough that sizes differ, few enough to be instant
 SLOWER = 1.2  # times the solution's time: more is said
 SLOW = 4.0  # times: more, and a lesson that trains with it leaves its seconds, so that the solution runs
 CLOCK = time.perf_counter if sys.platform == "win32" else time.thread_time  # Windows counts the latter by 16 ms
-MANY = 40  # elements: a longer list is not shown whole
 QUICK = 5e-5  # seconds: a solution that takes less counts as so much, or one copy would be slow beside a view
 
 REMEMBERS = ("Called twice with the same input it gives two results: something is remembered between calls (a global "
@@ -43,11 +42,20 @@ EXPLAINED = {  # what an exception says → what it means
 
 
 class WrongAnswer(AssertionError):  # noqa: N818 (a verdict, not an error of the program)
-    """The message says what is wrong and why; `of_values`: whether the form is right, and only numbers differ."""
+    """The message says what is wrong and why.
 
-    def __init__(self, text: str, of_values: bool = False):
+    Attributes:
+        of_values: whether the form is right, and only numbers differ.
+        fault: what answers that are wrong alike have in common: a known fault's sentence, or how the message begins.
+    """
+
+    def __init__(self, text: str, of_values: bool = False, fault: str = ""):
         super().__init__(text)
-        self.of_values = of_values
+        self.of_values, self.fault = of_values, fault or _first_clause(text)
+
+
+def _first_clause(text: str) -> str:
+    return re.split(r"[:;.](?:\s|$)", text)[0]
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Verdict:
     kind: str
     text: str
     trace: str = ""  # of the student's own lines, if they raised
+    fault: str = ""  # of a wrong answer, see `WrongAnswer`
 
 
 @dataclass(frozen=True)
@@ -75,8 +84,8 @@ class Exercise:
             the ordinary one, mostly "on ordinary inputs"; with it they complete "right …, but wrong …".
         faults: known faults as edits of the solution: ``(sentence, old, new)`` or ``(sentence, old, new, old, new …)``.
             Each `old` occurs once in the solution's code. The first fault whose results equal the student's, up to and
-            including the failing condition, is named; if none is, the sentence that is given, instead of edits, with
-            this special case or the exception that was raised: ``(sentence, condition, "IndexError", …)``.
+            including the failing condition, is named.
+        reasons: a special case's condition, or an exception's name → the sentence for who fails so, and no fault does.
         timed: a maker of arguments as large as the lesson's, if the lesson's seconds hang on the function: on these
             it may take ``SLOW`` times the solution's time. Without it, time is not looked at.
         why_slow: what a slow answer does, if it is known; without it, a loop is asked about.
@@ -87,9 +96,13 @@ class Exercise:
     returns: dict[str, str]
     cases: dict[str, Callable[[torch.Generator], tuple]]
     faults: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    reasons: dict[str, str] = field(default_factory=dict, repr=False)
     timed: Callable[[torch.Generator], tuple] | None = None
     why_slow: str = ""
     measures: bool = False
+
+    def __post_init__(self):
+        self.solution.is_solution = True  # a rehearsed training asks for it
 
     @property
     def name(self) -> str:
@@ -109,15 +122,9 @@ class Exercise:
         return f"{self.name}: right on {N_INPUTS} random inputs{special}"
 
     @cached_property
-    def reasons(self) -> dict[str, str]:
-        """Special case, or exception → the sentence that is given with it instead of edits."""
-        return {case: why for why, *cases in self.faults for case in cases
-                if cases[0] in self.cases or cases[0].endswith("Error")}
-
-    @cached_property
     def known(self) -> list[tuple[str, Callable]]:
-        """The sentence and the wrong function of each fault that has edits."""
-        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults if edits[0] not in self.reasons]
+        """The sentence and the wrong function of each fault."""
+        return [(why, edited(self.solution, *edits)) for why, *edits in self.faults]
 
     def judge(self, function) -> Verdict:
         """Compare a function with the exercise's solution.
@@ -130,10 +137,10 @@ class Exercise:
                 torch.default_generator.manual_seed(1234)              # no input's seed; the same verdict in every run
                 return self._judge(function)
         except WrongAnswer as wrong:
-            return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__))
+            return Verdict("wrong", str(wrong), _own_lines(wrong.__cause__), wrong.fault)
         except (Exception, SystemExit) as error:
-            return Verdict("wrong", f"{self.name}: it cannot be compared with the solution ({type(error).__name__}: "
-                                    f"{error}).")
+            fault = "it cannot be compared with the solution"
+            return Verdict("wrong", f"{self.name}: {fault} ({type(error).__name__}: {error}).", fault=fault)
 
     def inputs(self) -> Iterator[tuple[str, list[tuple]]]:
         """Random arguments of each condition, with its name if it is a special case, else an empty string."""
@@ -168,7 +175,7 @@ class Exercise:
         if times > SLOW:
             return Verdict("slow", f"{self.name}: right, but about {times:.0f} times as slow as it can be. "
                                    f"{self.why_slow or _ask_why_slow(inputs[0])}")
-        gap = f"; largest difference {at_most(largest)}" if _is_rounded(right) else ""
+        gap = f"; largest difference {at_most(largest)}" if inexact(right) else ""
         slower = f"; about {times:.1f} times as slow as the course's" if times > SLOWER else ""
         return Verdict("right", f"{self.right}{gap}{slower}.")
 
@@ -182,16 +189,20 @@ class Exercise:
     def reject(self, condition: str, what: str, arguments: tuple, mine, why: str = "", of_values: bool = False):
         """Raise `WrongAnswer`; `condition` is that of a special case, `why` a fault's sentence."""
         where = f"Right {next(iter(self.cases))}, but wrong {condition}." if condition else "wrong." * bool(why)
-        given = ", ".join(map(_describe, self.parameters, arguments))
+        given = ", ".join(map(in_words, self.parameters, arguments))
         cause = mine if isinstance(mine, Exception) else None
-        told = filter(None, (where, f"Why: {why}" * bool(why), what, f"Inputs: {given}."))   # what explains it, first
-        raise WrongAnswer(f"{self.name}: " + "\n".join(told), of_values) from cause
+        raise self.wrong(where, why, what, f"Inputs: {given}.", of_values=of_values) from cause
+
+    def wrong(self, where: str, why: str = "", *more: str, of_values: bool = False) -> WrongAnswer:
+        """To be raised: a line each, what explains it before ``more``; empty ones are left out."""
+        told = [*filter(None, (where, f"Why: {why}" * bool(why), *more))]
+        return WrongAnswer(f"{self.name}: " + "\n".join(told), of_values, why or _first_clause(told[0]))
 
     def _named(self, tried: list[tuple], gradient: str = "") -> str:
         """The sentence of the known fault that gives the same results, of the same types, and as wrong a gradient."""
         for why, wrong in self.known:
             results = ((attempt(wrong, arguments)[0], mine) for arguments, mine in reversed(tried))
-            if all(_same_type(mine, result) and close(mine, result) for result, mine in results) and (
+            if all(same_type(mine, result) and close(mine, result) for result, mine in results) and (
                     not gradient or any(_wrong_gradient(self, wrong, *pair) == gradient for pair in tried)):
                 return why
         return ""
@@ -212,7 +223,7 @@ def _unused(exercise: Exercise, function: Callable, arguments: tuple, tried: lis
     for i, argument in enumerate(arguments):
         if isinstance(argument, Tensor) and (argument.is_floating_point() or argument.dtype == torch.bool):
             right = [attempt(exercise.solution, one)[0] for one in (arguments, _varied(arguments, i))]
-            if not close(*right) and _same_type(attempt(function, arguments)[0], right[0]) and all(
+            if not close(*right) and same_type(attempt(function, arguments)[0], right[0]) and all(
                     close(attempt(function, _varied(one, i))[0], mine) for one, mine in tried):
                 return f"`{exercise.parameters[i]}` makes no difference to what your function returns."
     return ""
@@ -300,68 +311,6 @@ def _times_slower(function: Callable, solution: Callable, make: Callable) -> flo
     return slower
 
 
-def largest_difference(mine, right) -> tuple[float, tuple[tuple[int, ...], ...]]:
-    """The largest absolute difference between two results, and the indices that lead to it.
-
-    ``((1,), (0, 2))`` is the number at ``[0, 2]`` of a tuple's second tensor; one number by itself has no index.
-    """
-    if isinstance(right, tuple | list):
-        found = [largest_difference(a, b) for a, b in zip(mine, right, strict=True)]
-        number = max(range(len(found)), key=lambda i: found[i][0])
-        return found[number][0], ((number,), *found[number][1])
-    if isinstance(right, Tensor):
-        gap = (mine.detach().double() - right.detach().double()).abs().nan_to_num(nan=torch.inf, posinf=torch.inf)
-        gap[mine == right] = 0.0                                               # two equal infinities
-        if gap.numel() == 0:
-            return 0.0, ()
-        where = tuple(int(i) for i in torch.unravel_index(gap.argmax(), gap.shape))
-        return gap.max().item(), (where,) if where else ()
-    return (abs(mine - right) if isinstance(right, Real) else float(mine != right)), ()
-
-
-def place(where: tuple[tuple[int, ...], ...]) -> str:
-    """What `largest_difference` found as text: ``[1][0, 2]``."""
-    return "".join(str(list(index)) for index in where)
-
-
-def _is_rounded(right) -> bool:
-    """Whether a result has floating-point numbers, of which a difference can be told; a dict's are not looked at."""
-    if isinstance(right, tuple | list):
-        return any(map(_is_rounded, right))
-    return right.is_floating_point() if isinstance(right, Tensor) else isinstance(right, float)
-
-
-def at_most(difference: float, tol: float = 1e-5) -> str:
-    """A difference as text that is the same on every processor: rounding noise is only bounded."""
-    return f"below {tol:.0e}".replace("e-0", "e-") if difference < tol else f"{difference:.1e}"
-
-
-def close(mine, right, tol: float = 1e-5) -> bool:
-    """Whether two results agree in type, shape, dtype and value (NaN agrees with NaN)."""
-    if isinstance(right, Exception):
-        return type(mine) is type(right) and str(mine) == str(right)
-    if isinstance(right, tuple | list):
-        return (isinstance(mine, tuple | list) and len(mine) == len(right)
-                and all(close(a, b, tol) for a, b in zip(mine, right, strict=True)))
-    if isinstance(right, dict):
-        return (isinstance(mine, dict) and mine.keys() == right.keys()
-                and all(close(mine[key], right[key], tol) for key in right))
-    if isinstance(right, Tensor):
-        if not (isinstance(mine, Tensor) and _beside(mine, right) and mine.shape == right.shape
-                and mine.dtype == right.dtype):
-            return False
-        tol = max(tol, 4 * torch.finfo(right.dtype).eps) if right.is_floating_point() else 0.0
-        return torch.allclose(mine.detach(), right.detach(), rtol=tol, atol=tol, equal_nan=True)
-    if isinstance(right, Real) and isinstance(mine, Real):
-        return abs(mine - right) <= tol
-    return type(mine) is type(right) and mine == right
-
-
-def _beside(mine: Tensor, right: Tensor) -> bool:
-    """Whether a tensor's numbers lie where they can be compared: not sparse, nested or left out (meta)."""
-    return mine.layout == torch.strided and not mine.is_nested and not mine.is_meta and mine.device == right.device
-
-
 def unwritten(exercise: Exercise, result) -> str:
     """What is still to be written, this function or one that it calls; an empty string if nothing is."""
     if isinstance(result, NotImplementedError):
@@ -382,7 +331,7 @@ def check_signature(exercise: Exercise, function) -> None:
     """Raise `WrongAnswer` if this is no function, or takes other arguments."""
     wanted = f"{exercise.name}({', '.join(exercise.parameters)})"
     if not callable(function):
-        raise WrongAnswer(f"{exercise.name} is {_kind(function)}, not a function. Was the name used "
+        raise WrongAnswer(f"{exercise.name} is {kind_of(function)}, not a function. Was the name used "
                           f"again for a result? Run the cell with `def {wanted}` once more.")
     try:
         signature = inspect.signature(function)
@@ -402,7 +351,7 @@ def check_signature(exercise: Exercise, function) -> None:
 def attempt(function, arguments: tuple) -> tuple[Any, int | None]:
     """The result or the exception, and the number of the first argument that was changed."""
     copies = tuple(_copy(argument) for argument in arguments)
-    result = _called(function, copies)
+    result = result_of(function, copies)
     changed = (i for i, pair in enumerate(zip(copies, arguments, strict=True)) if not close(*pair, tol=0.0))
     return result, next(changed, None)
 
@@ -415,7 +364,7 @@ def _plain(mine, right):
     return bool(mine) if is_one else mine
 
 
-def _called(function, arguments: tuple | list):
+def result_of(function, arguments: tuple | list):
     """The result, or the exception: whatever a student's code raises is part of the diagnosis."""
     try:
         with _quiet(function):
@@ -461,135 +410,9 @@ def wrong_result(exercise: Exercise, mine, right, changed: int | None) -> str:
                 "end in _ , a list's append or sort, and += or [...] = on an argument, write into it. Make a new "
                 "tensor, list or set instead.")
     for name, a, b in zip(names, mine, right, strict=True):
-        if what := _wrong_value(name, a, b):
+        if what := wrong_value(name, a, b):
             return what
     return ""
-
-
-def wrong_form(name: str, axes: str, mine, right) -> str:
-    """What is wrong with the type of a result, its keys, shape or dtype, or that it is NaN; or an empty string."""
-    if what := _wrong_type(name, mine, right):
-        return what
-    if isinstance(right, Tensor):
-        return _wrong_tensor(name, axes, mine, right)
-    if isinstance(right, dict):
-        forms = (wrong_form(f"{name}[{key!r}]", axes, mine[key], right[key]) for key in right)
-        return _wrong_keys(name, mine, right) or next(filter(None, forms), "")
-    if isinstance(right, set):
-        return _wrong_elements(name, mine)
-    return "" if mine == mine else f"{name} is NaN."
-
-
-def _wrong_type(name: str, mine, right) -> str:
-    if isinstance(mine, tuple) and any(isinstance(part, type(right)) for part in mine):
-        return f"Wrong type: it returns a tuple of {len(mine)}; return only the {name}."
-    is_number = isinstance(right, float) and isinstance(mine, Real) and not isinstance(mine, bool)
-    if is_number or isinstance(mine, type(right)):
-        return ""
-    hint = ""
-    if isinstance(right, Tensor):
-        hint = (" Stay in torch: NumPy and lists carry no gradient." if right.is_floating_point()
-                else " torch.tensor(...) makes one.")
-    elif isinstance(right, bool | int | float | str):
-        hint = f" {type(right).__name__}(...) makes one."
-    return f"Wrong type: {name} is {_kind(mine)}; expected {_kind(right)}.{hint}"
-
-
-def _wrong_keys(name: str, mine: dict, right: dict) -> str:
-    missing, extra = [key for key in right if key not in mine], [key for key in mine if key not in right]
-    if not missing and not extra:
-        return ""
-    return f"Wrong keys: {name} lacks {missing or 'nothing'} and has {extra or 'nothing'} too much."
-
-
-def _wrong_elements(name: str, mine: set) -> str:
-    """A set holds ints, or tuples of ints."""
-    for element in mine:
-        for number in element if isinstance(element, tuple) else (element,):
-            if type(number) is not int:
-                return (f"Wrong type: {name} contains {number!r}, a {type(number).__name__}; "
-                        "expected plain ints (.tolist()).")
-    return ""
-
-
-def _wrong_tensor(name: str, axes: str, mine: Tensor, right: Tensor) -> str:
-    if not _beside(mine, right):
-        kept = "nested" if mine.is_nested else str(mine.layout).removeprefix("torch.")
-        return (f"Wrong kind of tensor: {name} is {kept} on {mine.device}; expected an ordinary tensor on "
-                f"{right.device}.")
-    if mine.shape != right.shape:
-        named = f"({axes}) = " if axes else ""
-        return (f"Wrong shape: {name} is {tuple(mine.shape)}; expected {named}{tuple(right.shape)}."
-                f"{_shape_hint(mine.shape, right.shape)}")
-    if mine.dtype != right.dtype:
-        return f"Wrong dtype: {name} is {mine.dtype}; expected {right.dtype}."
-    nan = mine.isnan()
-    if nan.any() and not right.isnan().any():
-        first = nan.nonzero()[0].tolist()
-        return f"NaN: {int(nan.sum())} of {nan.numel()} numbers in {name} are NaN, the first at {first}."
-    return ""
-
-
-def _shape_hint(mine: torch.Size, right: torch.Size) -> str:
-    if sorted(mine) == sorted(right):
-        return " The sizes are right, their order is not: two axes are swapped."
-    if len(mine) == len(right):
-        return ""
-    hint = f" It has {len(mine)} {'axis' if len(mine) == 1 else 'axes'} instead of {len(right)}."
-    if len(mine) > len(right) and [n for n in mine if n != 1] == [n for n in right if n != 1]:
-        hint += " One of length one is left over: squeeze(dim) or an index drops it."
-    return hint
-
-
-def _kind(value) -> str:
-    """A type's name with its article, and its library's unless it is Python's or torch's: numpy has its own bool."""
-    library = type(value).__module__.split(".")[0]
-    kind = f"{library}.{type(value).__name__}" if library == "numpy" else type(value).__name__
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
-def _same_type(mine, other) -> bool:
-    """Whether two results are of one type, parts of a tuple or list too: a fault is named only then."""
-    if isinstance(mine, tuple | list) and type(mine) is type(other):
-        return len(mine) == len(other) and all(map(_same_type, mine, other))
-    return type(mine) is type(other)
-
-
-def _wrong_value(name: str, mine, right) -> str:
-    if close(mine, right):
-        return ""
-    if isinstance(right, set):
-        missing, extra = (_as_text(part, 4) if part else "nothing" for part in (right - mine, mine - right))
-        return f"Wrong values: {name} lacks {missing} and has {extra} too much."
-    if isinstance(right, dict):
-        return next(filter(None, (_wrong_value(f"{name}[{key!r}]", mine[key], right[key]) for key in right)))
-    if isinstance(right, list) and len(right) > MANY:
-        if len(mine) != len(right):
-            return f"Wrong length: {name} has {len(mine)} elements; expected {len(right)}."
-        i = next(i for i, pair in enumerate(zip(mine, right, strict=True)) if not close(*pair))
-        return f"Wrong value: {name}[{i}] is {mine[i]!r}; expected {right[i]!r}."
-    if isinstance(right, bool) or not isinstance(right, Tensor | Real):
-        return f"Wrong value: {name} is {mine!r}; expected {right!r}."
-    if not isinstance(right, Tensor):
-        return "Wrong value: {} is {}; expected {}.".format(name, *_apart(mine, right))
-    if right.dtype == torch.bool:
-        wrong = mine != right
-        first = wrong.nonzero()[0].tolist()
-        return (f"Wrong values: {int(wrong.sum())} of {wrong.numel()} in {name} are wrong, the first at {first}: "
-                f"{mine[tuple(first)].item()} instead of {right[tuple(first)].item()}.")
-    gap, where = largest_difference(mine, right)
-    at = where[0] if where else ()
-    form = ".3g" if right.is_floating_point() else ".0f"
-    return (f"Wrong values: the largest difference is {gap:{form}}, at {name}{place(where)}: "
-            f"{' instead of '.join(_apart(mine[at].item(), right[at].item()))}.")
-
-
-def _apart(mine: Real, right: Real) -> tuple[str, str]:
-    """Two different numbers as text: whole, or four digits, and more only if they would look the same."""
-    if isinstance(mine, int) and isinstance(right, int):
-        return str(mine), str(right)
-    texts = ((f"{mine:.{digits}g}", f"{right:.{digits}g}") for digits in range(4, 18))
-    return next((pair for pair in texts if pair[0] != pair[1]), (str(mine), str(right)))
 
 
 def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
@@ -600,7 +423,7 @@ def _cut_off(exercise: Exercise, function: Callable, arguments: tuple) -> str:
     tracked = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, of float(tensor) where a gradient is asked of it
-        _called(function, copies)
+        result_of(function, copies)
     left = [name for name, copy in zip(exercise.parameters, copies, strict=True) if _tracked(copy)]
     return next((f"The argument `{name}` was cut off: no gradient flows through the caller's tensor after the call. "
                  "detach_() works on the argument itself; detach() makes a new tensor."
@@ -616,7 +439,7 @@ def _wrong_gradient(exercise: Exercise, function, arguments: tuple, right) -> st
     with torch.enable_grad():
         if cut := _cut_off(exercise, function, arguments):
             return cut
-        expected = _gradients(exercise.solution, arguments) if _is_rounded(right) else {}
+        expected = _gradients(exercise.solution, arguments) if inexact(right) else {}
         mine = _gradients(function, arguments) if expected else {}
     for i, gradient in expected.items():
         name, found = exercise.parameters[i], mine.get(i)
@@ -652,28 +475,3 @@ def _gradients(function, arguments: tuple) -> dict[int, Tensor | Exception]:
     except Exception as error:  # e.g. an in-place write that autograd refuses
         return dict.fromkeys(leaves, error)
     return {i: gradient for i, gradient in zip(leaves, found, strict=True) if gradient is not None}
-
-
-def _as_text(items: set, most: int | None = None) -> str:
-    """A set of ints or tuples of ints in order, which is the same in every run; at most so many of them."""
-    ordered = sorted(items, key=lambda item: (isinstance(item, tuple), item))
-    shown = [*map(repr, ordered[:most])]
-    if len(shown) < len(ordered):
-        shown.append("…")
-    return f"{{{', '.join(shown)}}}" if items else "set()"
-
-
-def _describe(name: str, value) -> str:
-    if isinstance(value, Tensor):
-        kind = "" if value.dtype == torch.float32 else f" {str(value.dtype).removeprefix('torch.')}"
-        return f"{name} {tuple(value.shape)}{kind}"
-    if isinstance(value, torch.Generator):
-        return f"{name} with seed {value.initial_seed()}"
-    if isinstance(value, list) and len(str(value)) > 200 and all(isinstance(part, list) for part in value):
-        several = "s" * (len(value) > 1)
-        return f"{name}: {len(value)} list{several} of length {', '.join(str(len(part)) for part in value)}"
-    if isinstance(value, list) and len(value) > MANY:
-        return f"{name}: a list of length {len(value)}"
-    if isinstance(value, float):
-        return f"{name} = {value:.4g}"
-    return f"{name} = {_as_text(value) if isinstance(value, set) else repr(value)}"

@@ -6,6 +6,7 @@ from numbers import Real
 
 from IPython.display import display
 
+from ..course import UNPREDICTED
 from .card import Card
 from .engine import Verdict
 
@@ -44,7 +45,7 @@ class Prediction:
         made = {label: value for label, value in self.expected.items() if value is not None}
         if not made:
             shown = ", ".join(f"{label}: {measured[label]:.4g}" for label in self.expected)
-            display(Card(Verdict("unwritten", f"You predicted nothing. Measured: {shown}.")))
+            display(Card(Verdict("unwritten", f"{UNPREDICTED}Measured: {shown}.")))
             return
         off = {label: abs(value - measured[label]) for label, value in made.items()}
         right, worst = sum(gap <= self.within for gap in off.values()), max(off, key=off.get)

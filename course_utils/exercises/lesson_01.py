@@ -86,6 +86,7 @@ def _words_of(rng, *words, step=1):
 
 NEIGHBOURS, COUNT = "pairwise(symbols)", "counts[pair] += n"
 BEST = "min(counts, key=lambda pair: (-counts[pair], pair))"
+LEFT_OUT = "Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice."
 
 MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
     "on ordinary inputs": _words_inputs,
@@ -98,22 +99,23 @@ MOST_FREQUENT_PAIR = Exercise(most_frequent_pair, {"pair": ""}, {
 }, (
     *each("The counts are ignored: every word counts once. Add the word's count for each of its pairs.",
           (COUNT, "counts[pair] += 1"), (COUNT, "counts[pair] += 1", BEST, "max(counts, key=counts.get)")),
-    ("A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
-     "when a pair stands twice in a word"),
     *each("Any two symbols of a word are counted. A pair can be merged only if its symbols are neighbours.",
           (NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])"),
           (NEIGHBOURS, "((a, b) for i, a in enumerate(symbols) for b in symbols[i + 1:])",
            BEST, "max(counts, key=counts.get)")),
-    *each("Pairs are left out. Of n symbols there are n - 1: l o w has (l, o) and (o, w), a a a has (a, a) twice.",
-          (NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"), (NEIGHBOURS, "pairwise(symbols[:-1])"),
-          ("when a letter stands three times in a row",)),
+    *each(LEFT_OUT, (NEIGHBOURS, "zip(symbols[::2], symbols[1::2])"), (NEIGHBOURS, "pairwise(symbols[:-1])")),
     ("The order in a pair is lost: (a, b) and (b, a) are different pairs.",
      NEIGHBOURS, "map(tuple, map(sorted, pairwise(symbols)))"),
     *each("This is the rarest pair. BPE merges the most frequent one.", (BEST, "min(counts, key=counts.get)"),
           (BEST, "min(counts, key=lambda pair: (counts[pair], pair))")),
-    ("Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
-     "min(counts, key=lambda pair: (-counts[pair], pair)).", "when pairs are equally frequent"),
-), timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
+), reasons={
+    "when a pair stands twice in a word":
+        "A pair that stands twice in a word is counted once, as in a set or by `in`. Count every place.",
+    "when a letter stands three times in a row": LEFT_OUT,
+    "when pairs are equally frequent":
+        "Of equally frequent pairs, another is returned than the alphabetically first (max() takes the one met first): "
+        "min(counts, key=lambda pair: (-counts[pair], pair)).",
+}, timed=lambda rng: ({tuple(_letters(rng, number(rng, 2, 9))): number(rng, 1, 99) for _ in range(40)},))
 
 
 def gate_bias(fraction, steps):
@@ -189,11 +191,13 @@ GRU_STEP = Exercise(gru_step, {"h": "B, d"}, {
           (f"torch.tanh({NEW})", f"torch.sigmoid({NEW})")),
     *each("A gate is a share between 0 and 1, each number on its own: sigmoid.", (GATES, "r, z = x_r + h_r, x_z + h_z"),
           (GATES, "r, z = (x_r + h_r).tanh(), (x_z + h_z).tanh()")),
-    ("exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
-     "torch.sigmoid.", "when the sums are far from zero (around 100 and -100)"),
     *each("The two shares of the mixture make one, and nothing follows: the next h is (1 - z) * n + z * h.",
           (NEXT, "n + z * h"), (NEXT, "h + (1 - z) * n"), (NEXT, "z * n + z * h")),
-), timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
+), reasons={
+    "when the sums are far from zero (around 100 and -100)":
+        "exp() overflows when a sum is far from zero, and the value or the gradient is NaN. Use torch.tanh and "
+        "torch.sigmoid.",
+}, timed=lambda rng: (randn(rng, 32, 64), randn(rng, 32, 128), randn(rng, 384, 64), randn(rng, 384, 128),
                      randn(rng, 384), randn(rng, 384)))
 
 
@@ -269,8 +273,6 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     ("The worst continuations are taken. The best log-probability is the largest, the one nearest to 0.",
      "topk(beam)", "topk(beam, largest=False)"),
     ("The best stands last. Sort from the best down.", BEST, f"best, flat = (x.flip(0) for x in {BEST[13:]})"),
-    ("No hypothesis has that many continuations: one row has V. Flatten first, or take min(beam, V) of each row.",
-     "when the beam is wider than the vocabulary"),
     *each("The best are chosen for each hypothesis apart. All K * V continuations compete for the same places: "
           "flatten them, then topk. A good hypothesis may have several children, a bad one none.",
           (BEST, "best, words = total.max(1)", RETURNED, f"best, {OWN}, words"), (BEST, ROWS, RETURNED,
@@ -282,7 +284,10 @@ BEAM_STEP = Exercise(beam_step, {"scores": "beam", "parents": "beam", "words": "
     *each("The scores are only the old ones, or lack them. Return the sums.",
           ("return best", "return log_probs.flatten()[flat]"),
           ("return best", "return scores[flat // log_probs.size(1)]")),
-))
+), reasons={
+    "when the beam is wider than the vocabulary":
+        "No hypothesis has that many continuations: one row has V. Flatten first, or take min(beam, V) of each row.",
+})
 
 
 def bleu_by_length(sources, hypotheses, references, buckets):
@@ -342,10 +347,11 @@ BLEU_BY_LENGTH = Exercise(bleu_by_length, {"scores": ""}, {
     *each("Leave BLEU as bleu gives it, between 0 and 100: it is no sum, and no count.",
           (BLEU, f"{BLEU} / 100"), (BLEU, f"{BLEU} / len(chosen)")),
     ("The hypotheses are compared with the sources. Take the references.", "[references[i]", "[sources[i]"),
-    ("An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.", "when a bucket is empty"),
     ("Sentences longer than every bucket are put into the last one. Leave them out.",
      BETWEEN, "low <= len(source) <= (high if (low, high) != buckets[-1] else 99)"),
-))
+), reasons={
+    "when a bucket is empty": "An empty bucket has no BLEU, and bleu refuses it. Leave the bucket out.",
+})
 
 
 def sampled_loss(hidden, targets, weight, candidates):
@@ -370,6 +376,9 @@ LOSS = f"F.cross_entropy(logits, {NUMBERED})"
 SCORE = f"logits.gather(1, {NUMBERED}.unsqueeze(1))"                  # the target's own
 ONE_HOT = f"F.one_hot({NUMBERED}, logits.size(1))"
 
+ALL_ROWS = ("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get -inf "
+            "(with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].")
+
 SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "on ordinary inputs": _sampled_inputs,
     "when every word is a candidate (the full loss)": lambda rng: _sampled_inputs(rng, all_words=True),
@@ -377,10 +386,7 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     "when all rows but the candidates' are NaN (nobody need read them)": lambda rng: _sampled_inputs(
         rng, others=torch.nan),
 }, (
-    *each("All rows of weight are multiplied, so nothing is saved; and all words compete, unless the others get -inf "
-          "(with a score of 0 they do: exp(0) is 1). Take the rows first: weight[candidates].",
-          (LOGITS, "hidden @ weight.T", NUMBERED, "targets"),
-          ("when all rows but the candidates' are NaN (nobody need read them)",)),
+    (ALL_ROWS, LOGITS, "hidden @ weight.T", NUMBERED, "targets"),
     ("A target's id is its row in weight, but the scores have one column a candidate, counted from zero. "
      "torch.searchsorted(candidates, targets) finds the column.", NUMBERED, "targets"),
     ("The first C rows of weight are taken. The candidates' rows are weight[candidates].",
@@ -391,8 +397,6 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
           "good word vectors, but no probabilities of the next word. Let the candidates compete: cross_entropy.",
           (LOSS, f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float(), reduction='none').sum(1).mean()"),
           (LOSS, f"F.binary_cross_entropy_with_logits(logits, {ONE_HOT}.float())")),
-    ("exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the largest "
-     "score first.", "when the scores are large (in the hundreds)"),
     ("The minus sign is missing: this loss would be smallest for the worst model.", LOSS, f"-{LOSS}"),
     ("The logarithm is missing: cross-entropy is -log of the target's probability.", LOSS,
      f"-{SCORE.replace('logits', 'logits.softmax(1)')}.mean()"),
@@ -401,7 +405,12 @@ SAMPLED_LOSS = Exercise(sampled_loss, {"loss": ""}, {
     ("The softmax is missing: these are the targets' scores alone. Nobody competes.", LOSS, f"-{SCORE}.mean()"),
     ("The softmax runs twice, or over the batch. Give cross_entropy the scores: it lets the candidates compete.",
      "entropy(logits", "entropy(logits.softmax(1)"),
-))
+), reasons={
+    "when all rows but the candidates' are NaN (nobody need read them)": ALL_ROWS,
+    "when the scores are large (in the hundreds)":
+        "exp() overflows when scores are far from zero. F.cross_entropy, log_softmax and logsumexp subtract the "
+        "largest score first.",
+})
 
 
 def probe(X, Y, X_test):

@@ -74,8 +74,6 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {
      "scores.softmax(dim=0)", "scores.exp()"),
     ("The scores are not used: this is the plain sum of the values (a softmax over an axis of length one leads to "
      "that).", "scores.softmax(dim=0) @ values", "values.sum(0)"),
-    ("exp() is infinite for large scores, or 0 for all of them. Subtract the largest score first (the result is the "
-     "same), or use softmax, which does so.", "when the scores are large (around 100)"),
     ("Only the value with the best score is taken. Soft attention mixes all of them: use softmax, not argmax.",
      "scores.softmax(dim=0) @ values", "values[scores.argmax()]"),
     ("These are the weights. The context is the weighted sum of the values.", " @ values", ""),
@@ -87,7 +85,11 @@ CONTEXT_VECTOR = Exercise(context_vector, {"context": "d_v"}, {
     ("The scores are scaled here as well. They are final: softmax them as they are.",
      "scores.softmax", "(scores / math.sqrt(values.size(-1))).softmax"),
     ("The scores have the wrong sign: the best score gets the smallest weight.", "scores.softmax", "(-scores).softmax"),
-))
+), reasons={
+    "when the scores are large (around 100)":
+        "exp() is infinite for large scores, or 0 for all of them. Subtract the largest score first (the result is the "
+        "same), or use softmax, which does so.",
+})
 
 
 def hard_alignment(weights):
@@ -169,14 +171,15 @@ MASKED_SOFTMAX = Exercise(masked_softmax, {"weights": "B, T_q, T_k"}, {
     (AFTER, MASKED_SCORES, "", "softmax(dim=-1)", "softmax(dim=-1) * mask"),
     (SET_TO_ZERO, "-math.inf", "0.0"),
     (TIMES_INF, FILL, "(scores + (~mask).to(scores.dtype) * -math.inf)"),
-    (RAW_EXP, "when the scores are large (around 200)"),
-    ("The masked keys took part in the softmax, and dividing again afterwards does not help when one of them has a "
-     "huge score: everything else underflows to 0, and 0 / 0 is NaN. Mask the scores.",
-     "when the masked scores are huge (around 1e10)"),
     (EMPTY_ROW, "-math.inf).masked_fill(empty, 0.0)", "-math.inf)", "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
     (EQUAL_WEIGHTS, "(dim=-1).masked_fill(empty, 0.0)", "(dim=-1)"),
-    (FINITE, "when all scores are far below zero (around -1e10)"),
-), timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
+), reasons={
+    "when the scores are large (around 200)": RAW_EXP,
+    "when the masked scores are huge (around 1e10)":
+        "The masked keys took part in the softmax, and dividing again afterwards does not help when one of them has a "
+        "huge score: everything else underflows to 0, and 0 / 0 is NaN. Mask the scores.",
+    "when all scores are far below zero (around -1e10)": FINITE,
+}, timed=lambda rng: (randn(rng, 32, 8, 40, 40), _padding(rng, 32, 40).unsqueeze(1)))
 
 
 def additive_score(query, keys, v):
@@ -221,9 +224,11 @@ ADDITIVE_SCORE = Exercise(additive_score, {"scores": "B, T_q, T_k"}, {
     ("repeat, view and reshape fill new axes in memory's order, so that other pairs meet. Give queries and keys an "
      "axis of length one each, with unsqueeze.",
      CROSSED, "query.repeat(1, keys.size(1), 1).view(*query.shape[:2], -1, query.size(2)) + keys.unsqueeze(1)"),
-    ("squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
-     "squeeze(-1).", "with one sentence and one query (B = T_q = 1)"),
-), timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
+), reasons={
+    "with one sentence and one query (B = T_q = 1)":
+        "squeeze() without a dimension drops every axis of length one, also a batch or a query of one. Name it: "
+        "squeeze(-1).",
+}, timed=lambda rng: (randn(rng, 32, 1, 64), randn(rng, 32, 30, 64), randn(rng, 64)))
 
 
 def scaled_dot_attention(query, keys, values, mask):
@@ -324,10 +329,11 @@ ALIGNMENT_ERROR_RATE = Exercise(alignment_error_rate, {"rate": ""}, {
     ("This is the number of wrong links. Divide it by |A| + |S|.",
      f"{RATE} if total else 0.0", "len(predicted ^ true)"),
     ("// rounds down to a whole number. Use /.", "/ total", "// total"),
-    ("Two empty sets have no links to divide by. They agree: the rate is 0.0.", "when both sets are empty"),
     ("This is precision: the share of predicted links that are true. Divide 2 |A and S| by |A| + |S|, and subtract "
      "from 1.", RATE, "len(predicted & true) / len(predicted)"),
-))
+), reasons={
+    "when both sets are empty": "Two empty sets have no links to divide by. They agree: the rate is 0.0.",
+})
 
 
 def local_mask(centres, n_keys, window):
@@ -368,11 +374,13 @@ LOCAL_MASK = Exercise(local_mask, {"mask": "T_q, n_keys"}, {
           ("torch.arange(n_keys) - centres.unsqueeze(1)", "centres - torch.arange(n_keys)")),
     ("The keys are numbered from one, but positions count from zero: torch.arange(n_keys).",
      "torch.arange(n_keys)", "torch.arange(1, n_keys + 1)"),
-    ("A slice with a negative start counts from the end, so near the first key the window is lost. "
-     "Start at max(centre - window, 0), or compare distances.", "when a centre lies at the edge of the sentence"),
     ("The window wraps around: a sentence's last word is not next to its first.",
      "distance.abs()", "torch.minimum(distance.abs(), n_keys - distance.abs())"),
-))
+), reasons={
+    "when a centre lies at the edge of the sentence":
+        "A slice with a negative start counts from the end, so near the first key the window is lost. "
+        "Start at max(centre - window, 0), or compare distances.",
+})
 
 
 LESSON_02 = (CONTEXT_VECTOR, HARD_ALIGNMENT, MASKED_SOFTMAX, ADDITIVE_SCORE, SCALED_DOT_ATTENTION,

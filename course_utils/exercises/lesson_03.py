@@ -64,8 +64,9 @@ SELF_ATTENTION = Exercise(self_attention, {"output": "T, d_v", "weights": "T, T"
     *each("The second result holds the scores. Return the weights, after the softmax.",
           ("v, weights", f"v, q @ k.T{SCALE}"), ("v, weights", "v, q @ k.T")),
     (NO_SOFTMAX, ".softmax(dim=-1)", ""),
-    (RAW_EXP, "where scores are large (around 100)"),
-))
+), reasons={
+    "where scores are large (around 100)": RAW_EXP,
+})
 
 
 def causal_mask(n):
@@ -269,15 +270,9 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     (INVERTED, WEIGHTS, f"({SCORES}).masked_fill(mask, -math.inf).softmax(-1)"),
     ("The mask is applied after the softmax: masked keys have already taken their share. Mask the scores, not the "
      "weights.", WEIGHTS, f"({SCORES}).softmax(-1) * mask"),
-    ("Masked keys took part in the softmax, with a finite score or because the mask came after it (they have taken "
-     "their share, and with a huge score all of it), or exp() underflows. Mask the scores, with -inf.",
-     "when scores are large (down to -30,000), the masked ones the largest"),
     *each(WRONG_AXIS, (WEIGHTS, f"({SCORES}).masked_fill(~mask, -math.inf).softmax(-2)"),
           (WEIGHTS, f"({SCORES}).masked_fill(~mask, -1e9).softmax(-2)"),
           (WEIGHTS, f"({SCORES}).masked_fill(~mask, -1e9).softmax(1)")),
-    ("A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
-     "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
-     "when a query may attend to nothing"),
     *each(MIXED, (EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)", JOINED, BY_VIEW),
           (EACH, "(x @ W).reshape(len(x), n_heads, x.size(1), -1)")),
     ("The heads' outputs (B, n_heads, T, d_k) are joined without a transpose, so that positions are mixed. First "
@@ -288,7 +283,14 @@ MULTI_HEAD = Exercise(multi_head, {"output": "B, T, d_model", "weights": "B, n_h
     *each("W_o is missing, or matrices are transposed (W_o or all, as in nn.Linear). They are used as they are, x @ "
           "W, and W_o mixes the heads' outputs, which lie side by side until then.", (" @ W_o", ""),
           (" @ W_o", " @ W_o.T"), (" @ W_o", " @ W_o.T", "x @ W,", "x @ W.T,")),
-))
+), reasons={
+    "when scores are large (down to -30,000), the masked ones the largest":
+        "Masked keys took part in the softmax, with a finite score or because the mask came after it (they have taken "
+        "their share, and with a huge score all of it), or exp() underflows. Mask the scores, with -inf.",
+    "when a query may attend to nothing":
+        "A query that may attend to nothing has a row of -inf, whose softmax is 0 / 0 = NaN, or (with a large finite "
+        "number, such as -1e9) equal weights on all that is forbidden. masked_softmax gives it zeros.",
+})
 
 
 def sinusoidal(n, d_model):

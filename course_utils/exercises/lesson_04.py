@@ -65,9 +65,11 @@ LAYER_NORM = Exercise(layer_norm, {"normed": "B, T, d"}, {
           (" + eps", " + 1e-5")),
     ("Mean and variance lost an axis, so that (B, T) meets (B, T, d). Keep it: keepdim=True.",
      "mean(dim=-1, keepdim=True)", "mean(dim=-1)"),
-    ("The mean of the squares minus the square of the mean: both are large here, and of what is between them float32 "
-     "keeps hardly a digit. Subtract the mean first, then square.", "when the numbers are far from zero (around 100)"),
-))
+), reasons={
+    "when the numbers are far from zero (around 100)":
+        "The mean of the squares minus the square of the mean: both are large here, and of what is between them "
+        "float32 keeps hardly a digit. Subtract the mean first, then square.",
+})
 
 
 def smoothed_targets(ids, vocab_size, smoothing):
@@ -343,19 +345,23 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
     ("One output that moves is a leak: `.any()` of the rows of padding, not `.all()`.",
      IGNORED, "not read[~src_mask].all()"),
-    ("Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for each: "
-     "take them all, read[src_mask] and read[~src_mask].",
-     "when the layer does not read one word of the memory",
-     "when the layer does not read the last word of the memory, and there is no padding",
-     "when only one query sees one word of the padding", "when the layer sees one word of the padding",
-     "when the padding stands in front of the words, and the layer sees the first of it"),
-    ("Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks rows, "
-     "one for each word of the memory: read[src_mask]. Columns are outputs.", "IndexError"),
     ("Numbers are compared too strictly. Sums are rounded, which breaks no promise: torch.allclose(…, atol=1e-5).",
      GIVEN, f"{GIVEN[:-1]}, beyond=0)"),
     ("Numbers are compared with their sign. A difference may be negative: .abs() > 1e-5.",
      GIVEN, f"{GIVEN[:-1]}, size=torch.positive)"),
-))
+), reasons={
+    **dict.fromkeys((
+        "when the layer does not read one word of the memory",
+        "when the layer does not read the last word of the memory, and there is no padding",
+        "when only one query sees one word of the padding",
+        "when the layer sees one word of the padding",
+        "when the padding stands in front of the words, and the layer sees the first of it"),
+        "Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for each: "
+        "take them all, read[src_mask] and read[~src_mask]."),
+    "IndexError":
+        "Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks rows, "
+        "one for each word of the memory: read[src_mask]. Columns are outputs.",
+})
 
 
 def decode_step(q, k, v, past_k, past_v):
@@ -446,15 +452,17 @@ EFFECTIVE_WORDS = Exercise(effective_words, {"words": "B, T_q"}, {
      ".log()", ".log2()"),
     ("The sign is lost: logarithms of weights are negative, and the entropy is minus their mean.",
      "(-(weights", "((weights"),
-    ("0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, or "
-     "set its weight to 1 before the logarithm.", "when all weight is on one word, and the others have 0"),
     *each("The sum runs over the wrong axis. A row is a query, its weights run over the keys: dim=-1.",
           ("dim=-1", "dim=1"), ("dim=-1", "dim=0"), ("dim=-1", "")),
     ("This counts the words whose weight is not 0, however small. Use the entropy.",
      "(-(weights * logs).sum(dim=-1)).exp()", "(weights > 0).sum(dim=-1).float()"),
     ("This is the inverse of the summed squares, another measure of spread. Use the exponential of the entropy.",
      "(-(weights * logs).sum(dim=-1)).exp()", "1 / weights.pow(2).sum(dim=-1)"),
-))
+), reasons={
+    "when all weight is on one word, and the others have 0":
+        "0 times log 0 is NaN in floating-point numbers. Such a word adds nothing: torch.special.entr does it right, "
+        "or set its weight to 1 before the logarithm.",
+})
 
 
 def layer_parameters(d_model, d_ff, decoder):

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from .. import bert
 from ..pretraining import LITTLE, Classifier, mask_tokens
+from .compared import close
 from .counted import Counted
-from .engine import Exercise, attempt, close, each
+from .engine import Exercise, attempt, each
 from .inputs import maker, number, randn, sizes
 from .lesson_04 import ENCODER_LAYER
 from .symbolic import Layer
@@ -60,10 +61,9 @@ PAIR_INPUT = Exercise(pair_input, {"pieces": "", "segments": ""}, {
      SEGMENTS, "[0] * len(first[1:]) + [1] * (len(second) + 1)"),
     ("The special pieces have no segment. Each place has one: [CLS] and the first [SEP] 0, the second [SEP] 1.",
      SEGMENTS, "[0] * len(a) + [1] * len(b)"),
-    *each("The segment is looked up by the piece, and a piece may stand at several places. Count the places: 0 for "
-          "[CLS], a and its [SEP], 1 for b and its [SEP].", ("when a piece stands in both texts",),
-          ("when a piece of the first text is itself [SEP]",)),
-))
+), reasons=dict.fromkeys(("when a piece stands in both texts", "when a piece of the first text is itself [SEP]"), (
+    "The segment is looked up by the piece, and a piece may stand at several places. Count the places: 0 for "
+    "[CLS], a and its [SEP], 1 for b and its [SEP].")))
 
 
 def split_word(word, vocab):
@@ -153,10 +153,10 @@ SPLIT_WORD = Exercise(split_word, {"pieces": ""}, {
     (f"The rest that is not known is left out. {ALL_OR_NOTHING}", NONE_FITS, "return pieces"),
     ("replace() takes the piece out at every place of the word. Cut it off the beginning: word[len(piece):].",
      "start = end\n", 'word, start = word[:end] + word[end:].replace(word[start:end], ""), end\n'),
-    ("The word was cut in another way when the longest piece led nowhere. WordPiece is greedy: it takes the longest "
-     "piece and never goes back. That is fast, and sometimes not the best cut.",
-     "when the longest first piece leads nowhere", "when a shorter first piece would make fewer pieces"),
-))
+), reasons=dict.fromkeys((
+    "when the longest first piece leads nowhere", "when a shorter first piece would make fewer pieces"), (
+    "The word was cut in another way when the longest piece led nowhere. WordPiece is greedy: it takes the longest "
+    "piece and never goes back. That is fast, and sometimes not the best cut.")))
 
 
 def _seeded(seed: int) -> torch.Generator:
@@ -283,9 +283,10 @@ MEAN_POOL = Exercise(mean_pool, {"pooled": "B, d"}, {
      "mask.unsqueeze(-1)", "mask"),
     ("The pieces are taken from the left, as many as there are. Padding may stand in front: ask the mask which places "
      "are pieces.", "    total", "    mask = torch.arange(mask.size(1)) < mask.sum(1, keepdim=True)\n    total"),
-    ("A text without pieces divides by 0. Let the number be 1 at least: .clamp(min=1); its sum is zero already.",
-     "when a text has no pieces"),
-))
+), reasons={
+    "when a text has no pieces":
+        "A text without pieces divides by 0. Let the number be 1 at least: .clamp(min=1); its sum is zero already.",
+})
 
 
 def span_f1(prediction, truth):
@@ -345,21 +346,23 @@ SPAN_F1 = Exercise(span_f1, {"f1": ""}, {
     ("This is the exact match: 1 if the answers are the same. F1 also rewards a part.", RESULT, "float(p == t)"),
     ("Letters are compared. Cut the answers into words first: .split().",
      "    if not p", '    p, t = " ".join(p), " ".join(t)\n    if not p'),
-    ("A word counts as often as it stands in both, the smaller of the two numbers, and no set keeps that: "
-     "(Counter(p) & Counter(t)).total().", "when a word stands there more than once"),
     ("The articles a, an and the are left out of both answers. They count here.", f" {NO_ARTICLES}", ""),
     ("Articles are cut out of other words, too (banana, Ana). Leave out whole words only.",
      "text.split()", 'text.replace("the", "").replace("an", "").replace("a", "").split()'),
     (EVERY_MARK, CLEAN, "text.lower()"),
-    (EVERY_MARK, "with capitals, articles and all of string.punctuation at once"),
     ("Punctuation is replaced by a space: u.s. becomes two words. SQuAD takes the marks out: us.",
      CLEAN, '"".join(" " if c in string.punctuation else c for c in text.lower())'),
     ("Articles are taken out before punctuation, so that *a.* stays. In order: lower case, punctuation, articles.",
      CLEAN, f'" ".join(word for word in text.lower().split() {NO_ARTICLES})', f"text.split() {NO_ARTICLES}",
      '"".join(c for c in text if c not in string.punctuation).split()'),
-    ("0 is divided by 0 if no word is shared: precision and recall are both 0. F1 is then 0.0: ask for that first.",
-     "when no word is shared"),
-))
+), reasons={
+    "when a word stands there more than once":
+        "A word counts as often as it stands in both, the smaller of the two numbers, and no set keeps that: "
+        "(Counter(p) & Counter(t)).total().",
+    "with capitals, articles and all of string.punctuation at once": EVERY_MARK,
+    "when no word is shared":
+        "0 is divided by 0 if no word is shared: precision and recall are both 0. F1 is then 0.0: ask for that first.",
+})
 
 
 def best_span(start, end, is_passage, max_len):
@@ -461,9 +464,10 @@ SCALAR_MIX = Exercise(scalar_mix, {"mixed": "B, T, d"}, {
           "does. Then sum over dim=1.", (".view(-1, 1, 1)", "", "weights * states", "weights @ states"),
           ("view(-1, 1, 1)", "view(-1, 1)", "weights * states", "states * weights"), (".view(-1, 1, 1)", ""),
           ("view(-1, 1, 1)", "view(-1, 1)")),
-    ("exp(s) is infinite for large s. torch.softmax subtracts the largest first: s.softmax(0).",
-     "when the numbers in s are large (around 100)"),
-))
+), reasons={
+    "when the numbers in s are large (around 100)":
+        "exp(s) is infinite for large s. torch.softmax subtracts the largest first: s.softmax(0).",
+})
 
 
 def fine_tuning_step(classifier, optimizer, texts, labels):

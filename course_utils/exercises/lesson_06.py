@@ -113,13 +113,15 @@ REMEMBER = Promising(remember, {"new_memory": "B, M_new, d"}, {
     ("The last position is not remembered. x[:, -mem_len:] ends at the end.", f"{START}:", "-mem_len - 1:-1"),
     *each("Time is axis 1: join along it, dim=1, and cut along it, x[:, …].", ("dim=1", "dim=0"), ("dim=1", "dim=-1"),
           (f"[:, {START}:]", "[-mem_len:]"), (f"[:, {START}:]", "[..., -mem_len:]")),
-    ("With mem_len = 0 everything is kept: -0 is 0, so x[:, -0:] is x[:, 0:]. Count from the front: "
-     "x[:, max(x.size(1) - mem_len, 0):].", "with mem_len = 0"),
     ("When there is less than mem_len, M + T - mem_len is negative and counts from the end. At least 0: max(…, 0).",
      START, "both.size(1) - mem_len"),
     ("Zeros fill the memory up to mem_len. They would be attended to; keep what there is, and no more.",
      "[memory, segment]", "[memory.new_zeros(len(memory), mem_len, memory.size(2)), memory, segment]"),
-), promise=_no_gradient, given=_memory_inputs(lambda M, T: [T + 3]), why=(
+), reasons={
+    "with mem_len = 0":
+        "With mem_len = 0 everything is kept: -0 is 0, so x[:, -0:] is x[:, 0:]. Count from the front: "
+        "x[:, max(x.size(1) - mem_len, 0):].",
+}, promise=_no_gradient, given=_memory_inputs(lambda M, T: [T + 3]), why=(
     "The memory is not detached. The next segment's gradient would flow back into this one, and through it into all "
     "before: the graph grows with every segment. End with .detach()."))
 
@@ -565,8 +567,6 @@ CACHE_BYTES = Exercise(cache_bytes, {"bytes": ""}, {
           (" * d_head", ""), ("n_kv_heads * ", "")),
     ("The local layers keep every token here. They drop what has left the window: min(tokens, window).",
      KEPT, "tokens"),
-    ("While the text is shorter than the window, a local layer keeps what there is: min(tokens, window).",
-     "when the text is shorter than the window"),
     ("One token too many in a local layer: it keeps at most `window` of them.", KEPT, "min(tokens, window + 1)"),
     ("The local layers are not counted. They keep less, but not nothing.", f" + local * {KEPT}", ""),
     ("The full layers keep *every* token; only the local ones stop at the window.",
@@ -577,7 +577,10 @@ CACHE_BYTES = Exercise(cache_bytes, {"bytes": ""}, {
      "own number of tokens.", IN_ALL, "(full + local) * (tokens + window)"),
     ("These are the bytes per token. A text's cache has a key and a value for each token that a layer keeps.",
      IN_ALL, "(full + local)"),
-))
+), reasons={
+    "when the text is shorter than the window":
+        "While the text is shorter than the window, a local layer keeps what there is: min(tokens, window).",
+})
 
 
 LESSON_06 = (REMEMBER, SLOTS_TO_KEYS, WINDOW_BY_BLOCKS, ONLINE_UPDATE, GROUPED_QUERY, CHOOSE, CACHE_BYTES)

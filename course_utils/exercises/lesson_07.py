@@ -242,9 +242,10 @@ CORRUPT = Exercise(corrupt, {"source": "", "target": ""}, {
      "target += [sentinels[i], *words[start:start + length]]", "target += [sentinels[i], *words[start:length]]"),
     ("The last sentinel is always the third. It is the one after those that were used: sentinels[len(spans)].",
      "sentinels[len(spans)]", "sentinels[-1]"),
-    ("A span is looked up by its first word, which may stand elsewhere, too. Its place is known: words[end:start].",
-     "when words repeat"),
-))
+), reasons={
+    "when words repeat":
+        "A span is looked up by its first word, which may stand elsewhere, too. Its place is known: words[end:start].",
+})
 
 
 def factorised(ids, table, up):
@@ -310,10 +311,11 @@ ANALOGY = Exercise(analogy, {"answers": "n"}, {
           ("(1, asked,", "(1, asked[:, 2:],"), ("(1, asked,", "(1, asked[:, :2],")),
     ("The words of all questions are excluded. Each row of the scores excludes its own three.",
      "scatter(1, asked, ", "index_fill(1, asked.flatten(), "),
-    ("An excluded word has the score 0, which is the largest where all cosines are negative. Give it -inf.",
-     "with a single question (n = 1), far from every answer"),
     ("This is the farthest word: take the largest cosine.", ".argmax(", ".argmin("),
-), timed=lambda rng: (F.normalize(randn(rng, 5000, 64), dim=-1), torch.randint(5000, (200, 3), generator=rng), True))
+), reasons={
+    "with a single question (n = 1), far from every answer":
+        "An excluded word has the score 0, which is the largest where all cosines are negative. Give it -inf.",
+}, timed=lambda rng: (F.normalize(randn(rng, 5000, 64), dim=-1), torch.randint(5000, (200, 3), generator=rng), True))
 
 
 def bilm_loss(ahead, back, ids):

@@ -169,9 +169,6 @@ MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
           ("weights * source", "weights * source[:1]", "target / target.sum", "target[:1] / target[:1].sum", "~source",
            "~source[:1]"), ("(weights * source).sum(dim=-1, keepdim=True)", "(weights * source).sum()"),
           ("target.sum(dim=-1, keepdim=True)", "target.sum()")),
-    *each("Source and target may overlap. What lay on a shared region is taken like the rest; then the region gets its "
-          "part of what was taken.",
-          ("when source and target are the same",), ("when source and target share a region",)),
     ("The row is divided by its sum, which changes what was to stay. Divide the target by its sum instead.",
      " / target.sum(dim=-1, keepdim=True)", "", "weights * ~source + taken * even",
      "(weights * ~source + taken * even) / (weights * ~source + taken * even).sum(dim=-1, keepdim=True)"),
@@ -184,7 +181,9 @@ MOVE_GAZE = Exercise(move_gaze, {"moved": "B, T"}, {
      "target / target.sum(dim=-1, keepdim=True)", "weights * target / (weights * target).sum(dim=-1, keepdim=True)"),
     ("What was taken is divided by the number of regions in the source. Divide it by that of the target.",
      "target / target.sum", "target / source.sum"),
-), measures=True)
+), reasons=dict.fromkeys(("when source and target are the same", "when source and target share a region"), (
+    "Source and target may overlap. What lay on a shared region is taken like the rest; then the region gets its "
+    "part of what was taken.")), measures=True)
 
 
 def auc(scores, same):

@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,16 +28,9 @@ def record(name: str, verdict: Verdict, function: Callable | None) -> None:
     except (OSError, TypeError):
         tried = ""
     line = {"when": datetime.now().isoformat(timespec="seconds"), "exercise": name, "verdict": verdict.kind,
-            "said": verdict.text, "tried": tried}
+            "fault": verdict.fault, "said": verdict.text, "tried": tried}
     with suppress(OSError), Path(FILE).open("a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
-
-
-def mistake(name: str, said: str) -> str:
-    """A verdict's fault: the sentence that explains it, where the fault is known; else what kind of thing is wrong."""
-    what, _, why = said.partition("\nWhy: ")
-    first = what.split("\n")[0].removeprefix(f"{name}: ")
-    return why.split("\n")[0] or re.split(r"[:;.](?: |$)", first)[0]
 
 
 def summary(folder: Path) -> str:
@@ -50,13 +42,13 @@ def summary(folder: Path) -> str:
     Raises:
         CourseError: if none does, or a line in one is not readable.
     """
-    tries: dict[str, dict[str, list[dict]]] = {}           # exercise → student → lines
+    tries: dict[str, dict[str, list[tuple]]] = {}          # exercise → student → verdicts with their faults
     for path in sorted(folder.rglob(FILE)):
         student = path.relative_to(folder).parts[0]
         for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             try:
                 line = json.loads(text)
-                tries.setdefault(line["exercise"], {}).setdefault(student, []).append(line)
+                tries.setdefault(line["exercise"], {}).setdefault(student, []).append((line["verdict"], line["fault"]))
             except (ValueError, KeyError, TypeError):
                 raise CourseError(f"{path}, line {number}, is not what a check writes. Delete the line.") from None
     if not tries:
@@ -64,12 +56,12 @@ def summary(folder: Path) -> str:
     return "\n\n".join(_of_exercise(name, students) for name, students in sorted(tries.items()))
 
 
-def _of_exercise(name: str, students: dict[str, list[dict]]) -> str:
-    students = {who: lines for who, lines in students.items() if any(line["verdict"] != "unwritten" for line in lines)}
-    solved = [who for who, lines in students.items() if any(line["verdict"] in ("right", "slow") for line in lines)]
-    wrong = {who: [line["said"] for line in lines if line["verdict"] == "wrong"] for who, lines in students.items()}
-    stuck = [who for who, said in wrong.items() if len(said) >= STUCK and who not in solved]
-    made = Counter(fault for said in wrong.values() for fault in {mistake(name, text) for text in said})
+def _of_exercise(name: str, students: dict[str, list[tuple[str, str]]]) -> str:
+    students = {who: tries for who, tries in students.items() if any(kind != "unwritten" for kind, _ in tries)}
+    solved = [who for who, tries in students.items() if any(kind in ("right", "slow") for kind, _ in tries)]
+    wrong = {who: [fault for kind, fault in tries if kind == "wrong"] for who, tries in students.items()}
+    stuck = [who for who, faults in wrong.items() if len(faults) >= STUCK and who not in solved]
+    made = Counter(fault for faults in wrong.values() for fault in {*faults})
     lines = [f"{name}: solved by {len(solved)} of {len(students)} who tried"]
     if stuck:
         lines.append(f"  stuck ({STUCK} wrong answers or more): {', '.join(stuck)}")

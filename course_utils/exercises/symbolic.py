@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .engine import Exercise, Verdict, WrongAnswer, check_signature
 
-IN_PLACE = "\nWhy: += writes into a tensor that a part still needs for its gradient. Write x = x + … ."
+IN_PLACE = "+= writes into a tensor that a part still needs for its gradient. Write x = x + … ."
 LONGEST = 1000  # letters in a formula, ten times a layer's: beyond it, a loop runs away
 
 
@@ -153,10 +153,9 @@ class Layer(Exercise):
         try:
             verdict = super()._judge(function)
         except WrongAnswer as wrong:
-            text = str(wrong)
-            if "inplace operation" in text:
-                text = text.replace(f"{self.name}: ", f"{self.name}: wrong.{IN_PLACE}\n", 1)
-            raise WrongAnswer(text + stopped * wrong.of_values) from wrong.__cause__
+            if "inplace operation" in (text := str(wrong)):
+                raise self.wrong("wrong.", IN_PLACE, text.removeprefix(f"{self.name}: ")) from wrong.__cause__
+            raise WrongAnswer(text + stopped * wrong.of_values, fault=wrong.fault) from wrong.__cause__
         if verdict.kind == "right" and often:
             return Verdict("slow", f"{self.name}: right, but {often}. That costs its time again, and two calls of a "
                                    "part with dropout differ. Give what it returned a name.")
@@ -170,15 +169,15 @@ class Layer(Exercise):
         for condition, right in expected.items():
             mine = self._run(function, self.cases[condition])
             if isinstance(mine.result, WrongAnswer):
-                raise WrongAnswer(f"{self.name}: {condition}, {mine.result}")
+                raise self.wrong(f"{condition}, {mine.result}")
             if not isinstance(mine.result, Formula):
                 stopped = stopped or _stopped(mine.result)
             elif why := self._misgiven(mine.given, right.given):
-                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {why}")
+                raise self.wrong(f"wrong {condition}.", why)
             elif mine.result != right.result:
                 why = ", ".join(self._suspicions(mine, condition, expected))
-                raise WrongAnswer(f"{self.name}: wrong {condition}.\nWhy: {why}.\n{_computed(mine.result)}" if why
-                                  else f"{self.name}: {_compared(condition, mine.result, right.result)}")
+                raise (self.wrong(f"wrong {condition}.", f"{why}.", _computed(mine.result)) if why
+                       else self.wrong(_compared(condition, mine.result, right.result)))
             elif counts := self._other_counts(mine, right):
                 often = often or f"{condition} {', '.join(counts)}"
         return stopped, often

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .engine import Exercise, Verdict, _called, check_signature, close, unwritten, wrong_form
+from .compared import close, wrong_form
+from .engine import Exercise, Verdict, check_signature, result_of, unwritten
 
 RATE = 0.5  # large enough that a step shows
 Run = list[tuple[float, dict[str, Tensor]]]
@@ -71,7 +72,7 @@ def _steps(step: Callable, classifier: torch.nn.Module, batches: list) -> Run | 
     optimizer, run = torch.optim.SGD(classifier.parameters(), RATE), []
     with torch.enable_grad():
         for texts, labels in batches:
-            loss = _called(step, (classifier, optimizer, texts, labels))
+            loss = result_of(step, (classifier, optimizer, texts, labels))
             if isinstance(loss, Exception) or (loss is None and not run):
                 return loss
             run.append((loss, {name: weight.clone() for name, weight in classifier.state_dict().items()}))

@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import date
 from functools import cache, partial, wraps
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 import accelerate
@@ -293,9 +294,10 @@ class _Walk:
 
         Byte code will not do: the same lines give another one where the module is imported in the same cell.
         """
-        from ..exercises.engine import code
-
-        self.word(ast.dump(ast.parse(code(value).strip())))
+        written = ast.parse(dedent(inspect.getsource(value))).body[0]
+        if value.__doc__:
+            del written.body[0]
+        self.word(ast.dump(written))
         for name in dict.fromkeys(_loaded(value.__code__)):
             if name in value.__globals__:
                 self.word(name)
@@ -321,6 +323,4 @@ def _loaded(code: types.CodeType) -> list[str]:
 
 def _by_code(value) -> bool:
     """Whether it is a notebook's, or an exercise's solution: of these one stands for the other if they are alike."""
-    from ..exercises import EXERCISES  # only here: who trains without a rehearsal needs none
-
-    return value.__module__ == "__main__" or any(value is exercise.solution for exercise in EXERCISES.values())
+    return value.__module__ == "__main__" or getattr(value, "is_solution", False)

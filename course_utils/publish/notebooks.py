@@ -132,25 +132,17 @@ def execute(path: Path, seed: int | None = None, tell: Callable[[int, int], None
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    environment = {name: value for name, value in os.environ.items() if name not in (SEED, KEEP_GOING)}
-    environment["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # else the debugger warns on standard error
-    environment[REHEARSAL] = path.stem if rehearse else "off"
-    if seed is not None:
-        environment[SEED] = str(seed)
-    if keep_going:
-        environment[KEEP_GOING] = "1"
-    client = NotebookClient(
-        notebook,
-        timeout=None,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(path.parent)}},
-        coalesce_streams=True,  # a progress bar leaves its last line
-        record_timing=False,
-    )
+    environment = {**os.environ, SEED: "" if seed is None else str(seed), KEEP_GOING: "1" * keep_going,
+                   REHEARSAL: path.stem if rehearse else "off",
+                   "PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # else the debugger warns on standard error
+    client = NotebookClient(notebook, timeout=None, kernel_name="python3", record_timing=False,
+                            resources={"metadata": {"path": str(path.parent)}},
+                            coalesce_streams=True)  # a progress bar leaves its last line
     start = time.perf_counter()
     # Standard error is the kernel's own chatter: what cells write there comes back as their output.
     with (
-        client.setup_kernel(env=environment, stderr=subprocess.DEVNULL),
+        client.setup_kernel(env={name: value for name, value in environment.items() if value},
+                            stderr=subprocess.DEVNULL),
         _peak_memory(client.km.provisioner.pid) as peak,
     ):
         for index, cell in enumerate(notebook.cells[:cells]):

@@ -11,14 +11,13 @@ from pathlib import Path
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
+from ..course import UNPREDICTED, UNWRITTEN
 from .exporting import export, heading, headings, prepared
 from .notebooks import embedded, slide_type
 
 BAR = re.compile(r"^.*100%\|█+\|.*\n?", re.MULTILINE)      # of a training that came to its end
 TIMETABLE = re.compile(r"^\|[^\n]*\bminutes[^\n]*\|\n(?:\|[^\n]*(?:\n|\Z))+", re.MULTILINE)    # for who teaches
 IMPORTS = re.compile(r"(?:import|from) ")
-UNWRITTEN = "… "                                # begins the card of an exercise that is not written yet
-UNPREDICTED = "You predicted nothing. "         # what is said after it, what was measured, is shown
 
 
 def page(notebook: NotebookNode, folder: Path, before: tuple[str, str] | None = None,
@@ -65,7 +64,9 @@ def _told(output: NotebookNode) -> NotebookNode | None:
         output.text = BAR.sub("", output.text)
         return output if output.text.strip() else None
     data = output.get("data", {})
+    card = data.get("text/plain", "")
+    if card.startswith(UNWRITTEN) and UNPREDICTED not in card:
+        return None
     for kind in {"text/html", "text/plain"} & set(data):
         data[kind] = data[kind].replace(UNPREDICTED, "")
-    plain = data.get("text/plain", "")
-    return None if plain.startswith(UNWRITTEN) and not plain.startswith(f"{UNWRITTEN}Measured: ") else output
+    return output

@@ -45,23 +45,7 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     shown = deepcopy(notebook)
     show_clock(shown)
     for cell in shown.cells:
-        if cell.cell_type == "markdown":
-            place_pictures(cell, source.parent)
-            if slide_type(cell) == "notes":
-                _as_output(cell)
-        elif "exercise" in tags(cell):
-            cell.outputs = []
-        elif "solution" in tags(cell):                     # folded in the lesson; on its slide it is what is shown
-            cell.metadata.get("jupyter", {}).pop("source_hidden", None)
-        elif compares(cell):                               # with a prediction that the class has yet to make
-            cell.outputs = [_html('<p class="compares">Shift+Enter compares it with your prediction.</p>')]
-        elif cell.outputs and "hide-input" not in tags(cell):
-            cell.outputs = [_html(_covered(cell.outputs))]
-        elif ("nbval-ignore-output" in tags(cell) and slide_type(cell) != "skip"    # a plot of what it measures
-              and not cell.source.startswith("# plot; stored")):
-            cell.outputs.append(_html('<div class="course-loaded">stored; Shift+Enter measures it here</div>'))
-        if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
-            cell.source = without_asserts(cell.source)     # a number may be changed in class
+        _stage(cell, source.parent)
     shown.cells = _with_notes(shown.cells)
     style = "".join(file.read_text(encoding="utf-8") for file in STYLES)
     shown.metadata["rise"] = {"theme": "white", "scroll": True, "width": 1280, "height": 720, "center": False,
@@ -81,6 +65,27 @@ def prepare(notebook: NotebookNode, source: Path, folder: Path) -> Path:
     (settings / "default_setting_overrides.json").write_text(json.dumps(
         {"@jupyterlab/docmanager-extension:plugin": {"autosave": False}}), encoding="utf-8")
     return copy
+
+
+def _stage(cell: NotebookNode, folder: Path) -> None:
+    """Change a cell to what is on its slide before it runs."""
+    if cell.cell_type == "markdown":
+        place_pictures(cell, folder)
+        if slide_type(cell) == "notes":
+            _as_output(cell)
+    elif "exercise" in tags(cell):
+        cell.outputs = []
+    elif "solution" in tags(cell):                         # folded in the lesson; on its slide it is what is shown
+        cell.metadata.get("jupyter", {}).pop("source_hidden", None)
+    elif compares(cell):                                   # with a prediction that the class has yet to make
+        cell.outputs = [_html('<p class="compares">Shift+Enter compares it with your prediction.</p>')]
+    elif cell.outputs and "hide-input" not in tags(cell):
+        cell.outputs = [_html(_covered(cell.outputs))]
+    elif ("nbval-ignore-output" in tags(cell) and slide_type(cell) != "skip"    # a plot of what it measures
+          and not cell.source.startswith("# plot; stored")):
+        cell.outputs.append(_html('<div class="course-loaded">stored; Shift+Enter measures it here</div>'))
+    if cell.cell_type == "code" and not tags(cell) & {"exercise", "solution"}:
+        cell.source = without_asserts(cell.source)         # a number may be changed in class
 
 
 def _with_notes(cells: list[NotebookNode]) -> list[NotebookNode]:

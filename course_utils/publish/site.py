@@ -102,6 +102,38 @@ def _minutes(notebook: NotebookNode) -> int | None:
     return round(sum(rows)) if rows else int(said[1]) if said else None
 
 
+class _Made:
+    """The site's files so far, by name; each is told of when it is written."""
+
+    def __init__(self, folder: Path, tell: Callable[[Path], None]):
+        self.folder, self.tell, self.files = folder, tell, {}
+
+    def add(self, name: str) -> None:
+        """A file that lies there."""
+        self.files[name] = self.folder / name
+        self.tell(self.folder / name)
+
+    def text(self, name: str, text: str) -> None:
+        """A file of text; the pictures in a page become files of their own."""
+        write_file(self.folder / name, _EMBEDDED.sub(self._apart, text) if name.endswith(".html") else text)
+        self.add(name)
+
+    def picture(self, kind: str, content: bytes) -> str:
+        """Where a picture lies; the same one, on a page and on a slide, is written once."""
+        name = f"assets/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
+        if name not in self.files:
+            write_file(self.folder / name, content)
+            self.add(name)
+        return name
+
+    def drawing(self, file: Path) -> str:
+        """Where a notebook's drawing lies."""
+        return self.picture(file.suffix.removeprefix("."), file.read_bytes())
+
+    def _apart(self, found: re.Match) -> str:
+        return f'{found[1]}{self.picture(found[2], base64.b64decode(found[3]))}"'
+
+
 def build(root: Path, folder: Path, ledger: str = "",
           tell: Callable[[Path], None] = lambda file: None) -> list[Path]:
     """Write the site from the notebooks as they are saved; nothing is executed.
@@ -123,55 +155,31 @@ def build(root: Path, folder: Path, ledger: str = "",
     for lesson in lessons:
         lesson.further = [entry for entry in everything if is_further(entry.path) and entry.number == lesson.number]
     index = [entry.index() for entry in everything]
-    written = {}
-
-    def done(name: str) -> None:
-        written[name] = folder / name
-        tell(folder / name)
-
-    def write(name: str, text: str) -> None:
-        write_file(folder / name, _EMBEDDED.sub(apart, text) if name.endswith(".html") else text)
-        done(name)
-
-    def picture(kind: str, content: bytes) -> str:
-        """Where a picture lies; the same one, on a page and on a slide, is written once."""
-        name = f"assets/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
-        if name not in written:
-            write_file(folder / name, content)
-            done(name)
-        return name
-
-    def place(drawing: Path) -> str:
-        return picture(drawing.suffix.removeprefix("."), drawing.read_bytes())
-
-    def apart(found: re.Match) -> str:
-        return f'{found[1]}{picture(found[2], base64.b64decode(found[3]))}"'
-
-    taken = f"{archive.NAME}.zip"
+    made, taken = _Made(folder, tell), f"{archive.NAME}.zip"
     archive.write(root, folder / taken)
-    done(taken)
-    size = math.ceil(written[taken].stat().st_size / 1e6)
+    made.add(taken)
+    size = math.ceil((folder / taken).stat().st_size / 1e6)
     site = {"ledger": bool(ledger), "archive": taken, "megabytes": size}
 
-    write(MATHJAX, script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"))
-    write("assets/headings.js", f"const HEADINGS = {json.dumps(index, ensure_ascii=False)};\n")
+    made.text(MATHJAX, script("sphinx-mathjax-offline", "mathjax/tex-svg-full.js"))
+    made.text("assets/headings.js", f"const HEADINGS = {json.dumps(index, ensure_ascii=False)};\n")
     for name in ("site.css", "site.js"):
-        write(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
+        made.text(f"assets/{name}", (TEMPLATES / "site" / name).read_text(encoding="utf-8"))
     for lesson in lessons:
         if drawing := lesson.drawing():
-            lesson.picture = picture(*drawing)
+            lesson.picture = made.picture(*drawing)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
         around = site | {"slides": entry.slides, "mathjax": MATHJAX}
-        write(entry.file, page(entry.notebook, entry.path.parent, before, after, around, place))
+        made.text(entry.file, page(entry.notebook, entry.path.parent, before, after, around, made.drawing))
         if entry.slides:
-            write(entry.slides, deck(entry.notebook, entry.path.parent, MATHJAX, place))
+            made.text(entry.slides, deck(entry.notebook, entry.path.parent, MATHJAX, made.drawing))
     if ledger:
-        write("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
+        made.text("ledger.html", _template("ledger").render(site=site, table=Markup(ledger)))
     translator = Markup(Translator().to_html())
-    write("index.html", _template("index").render(site=site, lessons=lessons, everything=everything,
-                                                  translator=translator, install=INSTALL))
-    return list(written.values())
+    made.text("index.html", _template("index").render(site=site, lessons=lessons, everything=everything,
+                                                      translator=translator, install=INSTALL))
+    return list(made.files.values())
 
 
 def _neighbours(entry: Entry, lessons: list[Entry]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:

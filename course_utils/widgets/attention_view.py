@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import traitlets
@@ -15,7 +16,6 @@ from .tensors import (
     must_not_look_ahead,
     read_links,
     read_of_parts,
-    read_padding,
     read_parts,
     read_queries_and_keys,
     read_segments,
@@ -29,6 +29,7 @@ from .tensors import (
 EXPORTED_AT_MOST = 4_000_000  # weights in an exported page: 8 MB, or 11 MB as text
 THUMBNAIL = 48  # pixels
 MOST_LABELS = 40  # tokens along an axis of a printed figure; more cannot be told apart
+PADDING = ("<pad>", "[PAD]")
 KINDS = {"": "attention", "encoder": "encoder self-attention", "decoder": "decoder self-attention",
          "cross": "cross-attention"}
 
@@ -61,60 +62,53 @@ class AttentionView(CourseWidget):
 
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]`` or ``[layers, heads, T_q, T_k]``: a tensor (any device and
-            floating type), an array or nested lists; or a tuple with one ``[B, heads, T_q, T_k]`` a layer. Not
-            negative, finite; a row is a softmax over the keys and sums to one, or is all zero (fully masked).
+            floating type), an array or nested lists; or, with a batch axis of one, ``[1, layers, heads, T_q, T_k]``
+            or a tuple with one ``[1, heads, T_q, T_k]`` a layer. Not negative, finite; a row is a softmax over the
+            keys and sums to one, or is all zero (fully masked).
             Or three of these as a mapping or NamedTuple with ``encoder`` (rows and columns are the source),
             ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source). Or the
             output of a ``transformers`` model, with ``attentions`` or with ``encoder_attentions``,
             ``decoder_attentions`` and ``cross_attentions``.
             Or a record, an object with ``weights``, ``rows``, ``columns`` and ``alignment``, alone.
-        rows: the ``T_q`` query (target) tokens.
+        rows: the ``T_q`` query (target) tokens. Those called ``<pad>`` or ``[PAD]`` are shown in grey.
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
         alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
             cross-attention. Default: none.
-        layer: the layer shown first, from 0.
-        head: the head shown first, from 0.
-        cell: the pair ``(row, column)`` selected first. Default: of each row's strongest key, the strongest off
-            the diagonal, because a view should show something at once.
+        layer, head, heads, part, between: those shown first, as the attributes. Default: 0, 0, only ``head``, of three
+            attentions the cross-attention, and all sentences.
+        cell: the pair ``(row, column)`` selected first. Default: of each row's strongest key, the strongest off the
+            diagonal, because a view should show something at once.
         view: ``"matrix"``, ``"links"``, ``"grid"`` or ``"neuron"``.
         title: a line above the view. Default: none.
-        heads: the heads drawn together in the links. Default: only ``head``.
-        batch: which example, if the first axis is a batch: ``[B, T_q, T_k]``, ``[B, heads, T_q, T_k]`` or
-            ``[B, layers, heads, T_q, T_k]`` (what the course's models return). Default: no such axis; with five axes,
-            and in a tuple of layers, a batch of one.
         segments: for self-attention over two sentences, 0 (A) or 1 (B) for each token, as ``token_type_ids``; then
             the links and the matrix can be limited to those from one sentence to another. Default: none.
-        padding: true where a key is padding (in self-attention, the query too), the opposite of a tokenizer's
-            ``attention_mask``; shown in grey. Default: the tokens called ``<pad>`` or ``[PAD]``; those of the queries
-            of a cross-attention, and so of the target of three attentions, are known by these names only.
         queries, keys: ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, for the neuron view; the softmax
             of their products over the root of d must be the weights. Of three attentions, mappings or NamedTuples
             with ``encoder``, ``decoder`` or ``cross``; the neuron view is there for those that are given.
             Default: none.
-        part: which of three attentions is shown first: ``"encoder"``, ``"decoder"`` or ``"cross"``.
         inputs: of three attentions, the ``T_q`` tokens that the decoder read, which are the keys of its
             self-attention, if the rows are the words it wrote: ``["<bos>", *rows[:-1]]``. Default: the rows.
         causal: whether a causal mask hid the keys after each query, which are then shown as masked; of three
             attentions, in the decoder's self-attention. Default: no, and a weight of zero is shown as such.
-        between: which sentences are shown first, if ``segments`` are given; as the attribute.
         steps: a film: the "heads" are one head at these training steps, and are called so; a slider goes through them.
             Of one attention. Default: heads are heads.
 
     Attributes:
-        cell, layer, head, heads, view, title: two-way; set them from Python, or observe them. ``cell`` may be
-            ``None``. ``heads`` is empty where only ``head`` is drawn, and otherwise contains it.
-        part: which of three attentions is shown, two-way; empty if there is one. A part with the same queries
-            selects the same query, and its strongest key; another one the cell that a new view would select. A part
-            without queries and keys leaves the neuron view for the matrix.
-        between: which sentences are shown, two-way: ``"all"``, ``"AA"``, ``"AB"`` (queries of A, keys of B),
-            ``"BA"`` or ``"BB"``.
+        cell, layer, head, view, title: two-way; set them from Python, or observe them. ``cell`` may be ``None``.
+        heads: the heads drawn together in the links, two-way; empty where only ``head`` is, which otherwise is one of
+            them.
+        part: which of three attentions is shown, two-way: ``"encoder"``, ``"decoder"`` or ``"cross"``; empty if there
+            is one. A part with the same queries selects the same query, and its strongest key; another one the cell
+            that a new view would select. A part without queries and keys leaves the neuron view for the matrix.
+        between: which sentences are shown, two-way, if ``segments`` are given: ``"all"``, ``"AA"``, ``"AB"`` (queries
+            of A, keys of B), ``"BA"`` or ``"BB"``.
         weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown (read only).
         rows, columns, alignment: of the part shown (tuples).
 
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
-            segments, padding, queries or keys that do not fit an axis; for an alignment outside the matrix; for
-            ``causal`` weights that look ahead.
+            segments, queries or keys that do not fit an axis; for an alignment outside the matrix; for ``causal``
+            weights that look ahead.
         traitlets.TraitError: for a cell, layer, head, part or view that does not exist, and for sentences without
             ``segments``.
 
@@ -138,33 +132,14 @@ class AttentionView(CourseWidget):
     between = traitlets.Enum(("all", "AA", "AB", "BA", "BB"), "all").tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(
-        self,
-        weights,
-        rows: Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-        alignment: Iterable[tuple[int, int]] | None = None,
-        layer: int = 0,
-        head: int = 0,
-        cell: tuple[int, int] | None = None,
-        view: str = "matrix",
-        title: str = "",
-        *,
-        heads: Sequence[int] = (),
-        batch: int | None = None,
-        segments: Sequence[int] | None = None,
-        padding: Sequence[bool] | None = None,
-        queries=None,
-        keys=None,
-        part: str | None = None,
-        inputs: Sequence[str] | None = None,
-        causal: bool = False,
-        between: str = "all",
-        steps: Sequence[int] | None = None,
-    ):
-        weights, rows, columns, alignment = unpacked(weights, rows, columns, alignment)
-        arrays, content = _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-                                    causal)
+    def __init__(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
+                 alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int = 0,
+                 cell: tuple[int, int] | None = None, view: str = "matrix", title: str = "", *,
+                 heads: Sequence[int] = (), part: str | None = None, between: str = "all",
+                 segments: Sequence[int] | None = None, queries=None, keys=None,
+                 inputs: Sequence[str] | None = None, causal: bool = False, steps: Sequence[int] | None = None):
+        given = _Given(*unpacked(weights, rows, columns, alignment), queries, keys, segments, causal)
+        arrays, content = _read_all(given, inputs)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
         if steps is not None:
@@ -393,51 +368,68 @@ class AttentionView(CourseWidget):
         return "\n".join(lines)
 
 
-def _read_all(weights, batch, rows, columns, alignment, segments, padding, queries, keys, inputs,
-              causal) -> tuple[dict, dict]:
+class _Given(NamedTuple):
+    """One attention and what belongs to it, or three, as they came from the caller."""
+
+    weights: object
+    rows: Sequence[str]
+    columns: Sequence[str] | None
+    alignment: Iterable[tuple[int, int]] | None = None
+    queries: object = None
+    keys: object = None
+    segments: Sequence[int] | None = None
+    causal: bool = False
+    names: tuple[str, str] = ("rows", "columns")  # what the caller calls the two
+
+
+def _read_all(given: _Given, inputs: Sequence[str] | None) -> tuple[dict, dict]:
     """Check everything that describes one attention or three; give arrays and contents, a dictionary a part."""
-    parts = read_parts(weights)
+    arrays, contents = {}, {}
+    for part, one in _by_part(given, inputs).items():
+        try:
+            arrays[part], contents[part] = _read(one)
+        except ValueError as error:
+            raise ValueError(f"{part}: {error}" if part else str(error)) from None
+    return arrays, contents
+
+
+def _by_part(given: _Given, inputs: Sequence[str] | None) -> dict[str, _Given]:
+    """Each of three attentions with what belongs to it; a single one is called ``""``."""
+    parts = read_parts(given.weights)
     if parts is None:
         if inputs is not None:
             raise ValueError("inputs are the keys of a decoder's self-attention, but one attention was given; name its "
                              "keys with columns=.")
-        array, content = _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, causal)
-        return {"": array}, {"": content}
-    if columns is None:
+        return {"": given}
+    if given.columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
                          "given.")
-    if segments is not None:
+    if given.segments is not None:
         raise ValueError("segments belong to one attention, but three were given; give its tensor alone.")
-    queries, keys = (read_of_parts(name, {} if given is None else given)
-                     for name, given in (("queries", queries), ("keys", keys)))
-    decoder_keys = (rows, "rows") if inputs is None else (inputs, "inputs")
-    tokens = {"encoder": (columns, columns, ("columns", "columns")),
-              "decoder": (rows, decoder_keys[0], ("rows", decoder_keys[1])),
-              "cross": (rows, columns, ("rows", "columns"))}
-    arrays, contents = {}, {}
-    for part, one in parts.items():
-        queries_are, keys_are, names = tokens[part]
-        links = alignment if part == "cross" else None
-        hidden = None if part == "decoder" else padding
-        given = (one, batch, queries_are, keys_are, links, None, hidden, queries.get(part), keys.get(part))
-        try:
-            arrays[part], contents[part] = _read(*given, causal and part == "decoder", names)
-        except ValueError as error:
-            raise ValueError(f"{part}: {error}") from None
-    return arrays, contents
+    queries, keys = (read_of_parts(name, {} if values is None else values)
+                     for name, values in (("queries", given.queries), ("keys", given.keys)))
+    source, target = (given.columns, "columns"), (given.rows, "rows")
+    read = target if inputs is None else (inputs, "inputs")
+    sides = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
+    found = {}
+    for part, weights in parts.items():
+        (rows, columns), names = zip(*sides[part], strict=True)
+        links = given.alignment if part == "cross" else None
+        found[part] = _Given(weights, rows, columns, links, queries.get(part), keys.get(part),
+                             causal=given.causal and part == "decoder", names=names)
+    return found
 
 
-def _read(weights, batch, rows, columns, alignment, segments, padding, queries, keys, causal,
-          names=("rows", "columns")) -> tuple[dict, dict]:
+def _read(given: _Given) -> tuple[dict, dict]:
     """Check everything that describes one tensor; give the arrays, and what the front end is told at once."""
-    weights = read_weights(weights, batch)
-    rows, columns = read_tokens(weights, rows, columns, names)
-    pair = read_queries_and_keys(weights, queries, keys)
+    weights = read_weights(given.weights)
+    rows, columns = read_tokens(weights, given.rows, given.columns, given.names)
+    pair = read_queries_and_keys(weights, given.queries, given.keys)
     arrays = {"weights": weights, **(dict(zip(("queries", "keys"), pair, strict=True)) if pair else {})}
     for array in arrays.values():
         array.setflags(write=False)
     largest = float(weights.max())
-    if causal:
+    if given.causal:
         must_not_look_ahead(weights)
     content = {
         "shape": list(weights.shape),
@@ -445,10 +437,10 @@ def _read(weights, batch, rows, columns, alignment, segments, padding, queries, 
         "top": 1.0 if largest >= 0.5 or largest == 0 else largest,
         "rows": rows,
         "columns": columns,
-        "alignment": read_links(alignment, rows, columns),
-        "segments": read_segments(segments, rows, columns),
-        "padding": read_padding(padding, rows, columns),
-        "causal": causal,
+        "alignment": read_links(given.alignment, rows, columns),
+        "segments": read_segments(given.segments, rows, columns),
+        "padding": [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)],
+        "causal": given.causal,
         "width": pair[0].shape[3] if pair else 0,  # of queries and keys
     }
     warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView

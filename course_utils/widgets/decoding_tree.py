@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from numbers import Real
 
 import traitlets
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
@@ -207,6 +208,7 @@ def _words(nodes: list[dict], node: int) -> list[str]:
 # --- the still picture ---
 
 PITCH_X, PITCH_Y, WIDTH, HEIGHT = 98, 42, 78, 34  # pixels
+DASHED = (0, (3, 2))
 
 
 def _figure(content: dict, step: int) -> Figure:
@@ -225,43 +227,10 @@ def _figure(content: dict, step: int) -> Figure:
     axes.set(xlim=(-WIDTH / 2 - 10, across - WIDTH / 2 - 10), ylim=(down - PITCH_Y / 2, -PITCH_Y / 2))
     axes.set_axis_off()
 
-    def middle(node):
-        return node["step"] * PITCH_X, node["row"] * PITCH_Y
-
     for node in shown[1:]:
-        (x, y), (u, v) = middle(nodes[node["parent"]]), middle(node)
-        share = math.exp(min(0.0, node["log_prob"] - nodes[node["parent"]]["log_prob"]))
-        colour = GOOD if node["id"] in winning else INK if node["kept"] else "#B6BCC6"
-        axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=colour, linewidth=0.5 + 3 * share, zorder=1)
-        if node["greedy"]:
-            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=PAPER, linewidth=3.4, zorder=1)
-            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y, v], color=BAD, linewidth=1.6, linestyle=(0, (3, 2)), zorder=1)
-        if node["sampled"]:  # below the edge, which may be greedy's, too
-            axes.plot([x + WIDTH / 2, u - WIDTH / 2], [y + 4, v + 4], color=INK, linewidth=1.6, linestyle=":",
-                      zorder=1)
+        _draw_edge(axes, nodes[node["parent"]], node, node["id"] in winning)
     for node in shown:
-        x, y = middle(node)
-        won = node["id"] in winning
-        axes.add_patch(FancyBboxPatch(
-            (x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, boxstyle="round,pad=0,rounding_size=5", zorder=2,
-            facecolor="#EAF6F1" if won else PAPER, edgecolor=GOOD if won else INK if node["kept"] else MUTED,
-            linewidth=1.8 if won else 1.0, linestyle="-" if node["kept"] else (0, (3, 2))))
-        if node["finished"]:
-            axes.add_patch(FancyBboxPatch(
-                (x - WIDTH / 2 + 3, y - HEIGHT / 2 + 3), WIDTH - 6, HEIGHT - 6, zorder=2, fill=False, linewidth=0.8,
-                boxstyle="round,pad=0,rounding_size=3", edgecolor=GOOD if won else INK if node["kept"] else MUTED))
-        text = {"ha": "center", "va": "center", "zorder": 3, "parse_math": False,
-                "color": INK if node["kept"] else MUTED}
-        word = node["word"] if len(node["word"]) <= 10 else node["word"][:9] + "…"
-        axes.text(x, y - 6, word, fontsize=8.5, fontweight="bold" if node["kept"] else "normal", **text)
-        axes.text(x, y + 8, "" if node["parent"] is None else f"{node['log_prob']:.2f}".replace("-", "−"),
-                  fontsize=7.5, **text)
-        if node["greedy"] and node["parent"] is not None:
-            axes.text(x - WIDTH / 2 + 7, y - HEIGHT / 2 + 7, "g", fontsize=8, fontweight="bold",
-                      **text | {"color": BAD})
-        if node["sampled"] and node["parent"] is not None:
-            axes.text(x + WIDTH / 2 - 11, y - HEIGHT / 2 + 7, f"×{node['sampled']}", fontsize=8, fontweight="bold",
-                      **text | {"color": INK})
+        _draw_node(axes, node, node["id"] in winning)
     notes = ["log-probability of the path · dashed: pruned · double: ended · g, red dashes: greedy"]
     notes += [f"×1, dots: sampled{': ' * bool(_drawn(content))}{_drawn(content)}"] if sampled else []
     notes += [f"best (green): {' '.join(_words(nodes, best))}"] if winning else []
@@ -269,3 +238,44 @@ def _figure(content: dict, step: int) -> Figure:
         axes.text(-WIDTH / 2 - 4, below - 11 + 17 * line, note, fontsize=8, color=MUTED, va="center",
                   parse_math=False)
     return figure
+
+
+def _middle(node: dict) -> tuple[int, int]:
+    return node["step"] * PITCH_X, node["row"] * PITCH_Y
+
+
+def _draw_edge(axes: Axes, parent: dict, node: dict, won: bool) -> None:
+    """The wider, the more probable the word is after its parent."""
+    (x, y), (u, v) = _middle(parent), _middle(node)
+    across, share = [x + WIDTH / 2, u - WIDTH / 2], math.exp(min(0.0, node["log_prob"] - parent["log_prob"]))
+    colour = GOOD if won else INK if node["kept"] else "#B6BCC6"
+    axes.plot(across, [y, v], color=colour, linewidth=0.5 + 3 * share, zorder=1)
+    if node["greedy"]:
+        axes.plot(across, [y, v], color=PAPER, linewidth=3.4, zorder=1)
+        axes.plot(across, [y, v], color=BAD, linewidth=1.6, linestyle=DASHED, zorder=1)
+    if node["sampled"]:  # below the edge, which may be greedy's, too
+        axes.plot(across, [y + 4, v + 4], color=INK, linewidth=1.6, linestyle=":", zorder=1)
+
+
+def _draw_node(axes: Axes, node: dict, won: bool) -> None:
+    """A box with the word and its path's log-probability, and by whom it was chosen."""
+    (x, y), edge = _middle(node), GOOD if won else INK if node["kept"] else MUTED
+    axes.add_patch(FancyBboxPatch(
+        (x - WIDTH / 2, y - HEIGHT / 2), WIDTH, HEIGHT, boxstyle="round,pad=0,rounding_size=5", zorder=2,
+        facecolor="#EAF6F1" if won else PAPER, edgecolor=edge, linewidth=1.8 if won else 1.0,
+        linestyle="-" if node["kept"] else DASHED))
+    if node["finished"]:
+        axes.add_patch(FancyBboxPatch(
+            (x - WIDTH / 2 + 3, y - HEIGHT / 2 + 3), WIDTH - 6, HEIGHT - 6, zorder=2, fill=False, linewidth=0.8,
+            boxstyle="round,pad=0,rounding_size=3", edgecolor=edge))
+    text = {"ha": "center", "va": "center", "zorder": 3, "parse_math": False, "color": INK if node["kept"] else MUTED}
+    word = node["word"] if len(node["word"]) <= 10 else node["word"][:9] + "…"
+    axes.text(x, y - 6, word, fontsize=8.5, fontweight="bold" if node["kept"] else "normal", **text)
+    if node["parent"] is None:
+        return
+    axes.text(x, y + 8, f"{node['log_prob']:.2f}".replace("-", "−"), fontsize=7.5, **text)
+    above, strong = y - HEIGHT / 2 + 7, {**text, "fontsize": 8, "fontweight": "bold"}
+    if node["greedy"]:
+        axes.text(x - WIDTH / 2 + 7, above, "g", **strong | {"color": BAD})
+    if node["sampled"]:
+        axes.text(x + WIDTH / 2 - 11, above, f"×{node['sampled']}", **strong | {"color": INK})

@@ -56,7 +56,6 @@ class ImageAttention(CourseWidget):
         cell: the pair ``(query, key)`` selected first. Default: the first word, or the patch in the middle, and the
             key to which it gives most.
         title: a line above the pictures. Default: none.
-        batch: which example, if the first axis is a batch; as for `AttentionView`.
 
     Attributes:
         layer, head, cell, title: two-way; set them from Python, or observe them. A reader who chooses another query
@@ -85,8 +84,8 @@ class ImageAttention(CourseWidget):
 
     def __init__(self, image, weights, rows: Sequence[str] | None = None, grid: tuple[int, int] | None = None,
                  layer: int = 0, head: int = 0, cell: tuple[int, int] | None = None, title: str = "", *,
-                 batch: int | None = None, asks: str = "", framed=None):
-        self._image, self._weights = _read_image(image), _read_few(weights, batch)
+                 asks: str = "", framed=None):
+        self._image, self._weights = _read_image(image), _read_few(weights)
         queries, keys = self._weights.shape[2:]
         grid = _read_grid(grid, keys, self._image.shape[:2])
         _warn_of_large_rows(self._weights)
@@ -214,8 +213,8 @@ def _read_image(image) -> np.ndarray:
     return np.rint(array * 255).astype(np.uint8)
 
 
-def _read_few(weights, batch: int | None) -> np.ndarray:
-    weights = read_weights(weights, batch)
+def _read_few(weights) -> np.ndarray:
+    weights = read_weights(weights)
     if weights.size > MOST_WEIGHTS:
         raise ValueError(f"there are {weights.size:,} weights, shape {weights.shape}; at most {MOST_WEIGHTS:,} can be "
                          "shown over a picture. Choose a layer, weights[-1], or a head.")

@@ -124,10 +124,8 @@ def _checked_question(number: int, question) -> list:
     for k, choice in enumerate(choices):
         kinds = [type(part) for part in choice] if isinstance(choice, Sequence) else None
         if kinds != [str, str, bool] or not (choice[0].strip() and choice[1].strip()):
-            raise ValueError(
-                f"{where}: choice {k} is {choice!r:.80}; expected (text, explanation, right), two texts that are "
-                "not empty and True or False."
-            )
+            raise ValueError(f"{where}: choice {k} is {choice!r:.80}; expected (text, explanation, right), two texts "
+                             "that are not empty and True or False.")
     right = [k for k, choice in enumerate(choices) if choice[2]]
     if len(right) != 1:
         said = f"choices {', '.join(map(str, right))} are" if right else "no choice is"

@@ -9,7 +9,6 @@ import numpy as np
 
 PARTS = ("encoder", "decoder", "cross")  # the three attentions of an encoder and a decoder
 AXES = ("layer", "head", "row (query)", "column (key)")
-PADDING = ("<pad>", "[PAD]")
 NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and call it with output_attentions=True.'
 
 
@@ -73,14 +72,13 @@ def _named(values) -> Mapping | None:
     return named if isinstance(named, Mapping) and not hasattr(values, "attentions") else None
 
 
-def read_weights(weights, batch: int | None = None) -> np.ndarray:
+def read_weights(weights) -> np.ndarray:
     """Float32 ``[layers, heads, T_q, T_k]`` of what was given, checked.
 
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]``, ``[layers, heads, T_q, T_k]`` or, as the course's Transformer
-            returns them, ``[B, layers, heads, T_q, T_k]``; or a sequence with one ``[B, heads, T_q, T_k]`` a layer,
+            returns them, ``[1, layers, heads, T_q, T_k]``; or a sequence with one ``[1, heads, T_q, T_k]`` a layer,
             as ``transformers`` models return; or what they return, with such ``attentions``.
-        batch: which example of a batch. If given, the first axis of a tensor by itself is the batch.
 
     Raises:
         ValueError: for weights that cannot be read so, or are empty, negative or not finite.
@@ -89,7 +87,7 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
     if weights is None:
         raise ValueError(f"weights are None. {NO_ATTENTION}")
     if isinstance(weights, list) and not weights:
-        raise ValueError("weights are an empty list; expected [T_q, T_k], or one tensor [B, heads, T_q, T_k] a layer.")
+        raise ValueError("weights are an empty list; expected [T_q, T_k], or one tensor [1, heads, T_q, T_k] a layer.")
     if isinstance(weights, (list, tuple)) and any(layer is None or isinstance(layer, tuple) for layer in weights):
         raise ValueError(_no_tensor(weights))
     if isinstance(weights, tuple) and not weights:
@@ -99,24 +97,16 @@ def read_weights(weights, batch: int | None = None) -> np.ndarray:
         shapes = [layer.shape for layer in weights]
         for number, shape in enumerate(shapes):
             if shape != shapes[0]:
-                raise ValueError(
-                    f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be shown together."
-                )
+                raise ValueError(f"weights[{number}] has shape {shape}, weights[0] has {shapes[0]}: they cannot be "
+                                 "shown together.")
         if weights[0].ndim == 4:  # one tensor a layer, each with a batch axis
-            return checked(np.stack([_example(layer, batch) for layer in weights]))
+            return checked(np.stack([_example(layer, "[layer[:1] for layer in weights]") for layer in weights]))
     weights = as_array("weights", weights)
-    if batch is not None and not 3 <= weights.ndim <= 5:
-        raise ValueError(
-            f"weights have {weights.ndim} axes, shape {weights.shape}; with batch={batch}, expected [B, T_q, T_k], "
-            "[B, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
-        )
     if not 2 <= weights.ndim <= 5:
-        raise ValueError(
-            f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, T_k], "
-            "[layers, heads, T_q, T_k] or [B, layers, heads, T_q, T_k]."
-        )
-    if batch is not None or weights.ndim == 5:
-        weights = _example(weights, batch)
+        raise ValueError(f"weights have {weights.ndim} axes, shape {weights.shape}; expected [T_q, T_k], [heads, T_q, "
+                         "T_k], [layers, heads, T_q, T_k] or [1, layers, heads, T_q, T_k].")
+    if weights.ndim == 5:
+        weights = _example(weights, "weights[0]")
     return checked(weights.reshape((1,) * (4 - weights.ndim) + weights.shape))
 
 
@@ -146,16 +136,12 @@ def _no_tensor(weights) -> str:
     return f"weights[{number}] is a tuple: generate() returns one tuple of layers a step. Choose a step: weights[0]."
 
 
-def _example(weights: np.ndarray, batch: int | None) -> np.ndarray:
-    size = len(weights)
-    if batch is None and size != 1:
-        raise ValueError(
-            f"the batch axis of the weights has {size} examples, shape {weights.shape}; 1 can be shown. "
-            f"Choose with batch=0 to batch={size - 1}."
-        )
-    if batch is not None and not 0 <= batch < size:
-        raise ValueError(f"batch is {batch}, but the batch axis has {size}: 0 to {size - 1} (shape {weights.shape}).")
-    return weights[batch or 0]
+def _example(weights: np.ndarray, first: str) -> np.ndarray:
+    """The only example of a batch; of several, none is chosen, but it is said how the first is."""
+    if len(weights) != 1:
+        raise ValueError(f"the batch axis of the weights has {len(weights)} examples, shape {weights.shape}; 1 can be "
+                         f"shown. Choose it; the first is {first}.")
+    return weights[0]
 
 
 def checked(weights: np.ndarray) -> np.ndarray:
@@ -201,10 +187,9 @@ def read_tokens(weights: np.ndarray, rows, columns, names=("rows", "columns")) -
             said = f"{len(tokens)} tokens in {name}"
             if axis == 3 and shared:
                 said = f"columns are the {len(rows)} tokens in rows (no columns were given)"
-            raise ValueError(
-                f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape {weights.shape} is "
-                f"[layers, heads, T_q, T_k]. Rows are queries (target), columns are keys (source)."
-            )
+            raise ValueError(f"{said}, but the weights have {weights.shape[axis]} {AXES[axis]}s: shape "
+                             f"{weights.shape} is [layers, heads, T_q, T_k]. Rows are queries (target), columns are "
+                             "keys (source).")
     return rows, columns
 
 
@@ -228,10 +213,8 @@ def read_links(alignment, rows: Sequence[str], columns: Sequence[str]) -> list[l
     links.sort()
     for i, j in links:
         if not (0 <= i < len(rows) and 0 <= j < len(columns)):
-            raise ValueError(
-                f"alignment has ({i}, {j}), outside {len(rows)} rows and {len(columns)} columns. "
-                "Links are (row, column) = (target position, source position), from 0."
-            )
+            raise ValueError(f"alignment has ({i}, {j}), outside {len(rows)} rows and {len(columns)} columns. "
+                             "Links are (row, column) = (target position, source position), from 0.")
     return [list(link) for link in links]
 
 
@@ -240,38 +223,13 @@ def read_segments(segments, rows: Sequence[str], columns: Sequence[str]) -> list
     if segments is None:
         return []
     if rows != columns:
-        raise ValueError(
-            "segments say which tokens belong to sentence A and B, so rows and columns must be the same tokens: "
-            f"there are {len(rows)} rows and {len(columns)} columns."
-        )
+        raise ValueError("segments say which tokens belong to sentence A and B, so rows and columns must be the same "
+                         f"tokens: there are {len(rows)} rows and {len(columns)} columns.")
     segments = [int(segment) for segment in segments]
     if len(segments) != len(rows) or not {0, 1}.issuperset(segments):
-        raise ValueError(
-            f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or 1 a token."
-        )
+        raise ValueError(f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or "
+                         "1 a token.")
     return segments
-
-
-def read_padding(padding, rows: Sequence[str], columns: Sequence[str]) -> list[list[int]]:
-    """The positions that are padding, of rows and of columns.
-
-    Args:
-        padding: ``[T_k]``, true where a key is padding; in self-attention where a query is, too. ``None``: the
-            tokens that are called so.
-    """
-    called = [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)]
-    if padding is None:
-        return called
-    if isinstance(padding, str):
-        raise ValueError(f"padding is {padding!r:.40}; expected one true or false a key, such as [False, True].")
-    marks = [bool(mark) for mark in padding]
-    if len(marks) != len(columns):
-        raise ValueError(
-            f"padding has {len(marks)} entries, but there are {len(columns)} columns (keys); expected one a key, "
-            "true where the key is padding (the opposite of a tokenizer's attention_mask)."
-        )
-    marked = [k for k, mark in enumerate(marks) if mark]
-    return [marked if rows == columns else called[0], marked]
 
 
 def must_not_look_ahead(weights: np.ndarray) -> None:
@@ -304,16 +262,14 @@ def read_queries_and_keys(weights: np.ndarray, queries, keys) -> tuple[np.ndarra
         wanted = (*weights.shape[:2], size)
         for axis, had, need in zip(("layers", "heads", "tokens"), values.shape, wanted, strict=False):
             if had != need:
-                raise ValueError(
-                    f"{name} have {had} {axis}, the weights have {need}: shapes {values.shape} and {weights.shape}."
-                )
+                raise ValueError(f"{name} have {had} {axis}, the weights have {need}: shapes {values.shape} and "
+                                 f"{weights.shape}.")
         if not np.isfinite(values).all():
             raise ValueError(f"{name} are not all finite numbers.")
         pair.append(values)
     if pair[0].shape[3] != pair[1].shape[3]:
-        raise ValueError(
-            f"queries have d = {pair[0].shape[3]}, keys have d = {pair[1].shape[3]}: their product needs the same."
-        )
+        raise ValueError(f"queries have d = {pair[0].shape[3]}, keys have d = {pair[1].shape[3]}: their product needs "
+                         "the same.")
     _must_explain(weights, *pair)
     return pair[0], pair[1]
 
@@ -329,11 +285,10 @@ def _must_explain(weights: np.ndarray, queries: np.ndarray, keys: np.ndarray) ->
         share[open_rows] /= share[open_rows].sum(axis=1, keepdims=True)
         row, column = np.unravel_index(np.abs(share - shown).argmax(), shown.shape)
         if abs(share[row, column] - shown[row, column]) > 0.02:
-            raise ValueError(
-                f"queries and keys do not give these weights: at layer {layer}, head {head}, row {row}, "
-                f"column {column} softmax(q·k/√d) is {share[row, column]:.3f}, the weight is {shown[row, column]:.3f}. "
-                "Give them as they meet, after the split into heads and any rotation; a bias cannot be shown."
-            )
+            raise ValueError(f"queries and keys do not give these weights: at layer {layer}, head {head}, row {row}, "
+                             f"column {column} softmax(q·k/√d) is {share[row, column]:.3f}, the weight is "
+                             f"{shown[row, column]:.3f}. Give them as they meet, after the split into heads and any "
+                             "rotation; a bias cannot be shown.")
 
 
 def thumbnails(weights: np.ndarray, top: float, size: int) -> np.ndarray:
