@@ -581,7 +581,7 @@ def kp_nan(layer, x, memory, src_mask):
     return causal, reads_all(layer, x, memory, src_mask), ignores
 
 
-@wrong("keeps_promises", "each in a new copy")
+@wrong("keeps_promises", "but none *before* it")
 def kp_copies_once(layer, x, memory, src_mask):
     given = layer, x, memory, src_mask
     out, other, causal = layer(*given[1:]), x.clone(), True
@@ -661,7 +661,7 @@ def kp_all_rows(layer, x, memory, src_mask):
     return by_rows(layer, x, memory, src_mask, lambda rows: rows.all(), lambda rows: rows[~src_mask].any())
 
 
-@wrong("keeps_promises", "One output that moves is a leak: `.any()` of the rows")
+@wrong("keeps_promises", "`.any()` of the rows of padding, not `.all()`")
 def kp_all_of_the_padding(layer, x, memory, src_mask):
     causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
     return causal, reads_memory, not bool(moves(layer, x, memory, src_mask)[~src_mask].all())
@@ -774,10 +774,10 @@ def kp_counts_from_one(layer, x, memory, src_mask):
     return causal, all(read), not any(leak)
 
 
-@wrong("keeps_promises", "How many words there are, and where, says src_mask")
+@wrong("keeps_promises", "differs from sentence to sentence")
 def kp_five_words(layer, x, memory, src_mask):
     seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.tril(-1).any(), bool(read[:5].all()), not read[5:].any()
+    return not seen.tril(-1).any(), bool(read[:5].all()), not read[~src_mask].any()
 
 
 @wrong("keeps_promises", "Every one of the T_q outputs has to read each word")
@@ -792,12 +792,24 @@ def kp_every_output_reads_some(layer, x, memory, src_mask):
     return not seen.tril(-1).any(), bool(read[src_mask].any(dim=0).all()), not read[~src_mask].any()
 
 
-@wrong("keeps_promises", "How many words there are, and where, says src_mask")
+@wrong("keeps_promises", "differs from sentence to sentence")
 def kp_padding_behind_the_words(layer, x, memory, src_mask):
     causal, moved = the_stub(layer, x, memory, src_mask)
     read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
     n_words = src_mask.sum()
-    return causal, bool(read[:n_words].all()), not read[n_words:].any()
+    return causal, bool(read[:n_words].all()), not read[~src_mask].any()
+
+
+@wrong("keeps_promises", "the columns left of the diagonal")
+def kp_other_triangle(layer, x, memory, src_mask):
+    seen, read = lesson_04.moves(layer, x, memory, src_mask)
+    return not seen.triu(1).any(), bool(read[src_mask].all()), not read[~src_mask].any()
+
+
+@wrong("keeps_promises", "the columns left of the diagonal")
+def kp_diagonal_too(layer, x, memory, src_mask):
+    seen, read = lesson_04.moves(layer, x, memory, src_mask)
+    return not seen.tril().any(), bool(read[src_mask].all()), not read[~src_mask].any()
 
 
 @right("keeps_promises")

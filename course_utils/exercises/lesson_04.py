@@ -319,36 +319,33 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
                  padding="in front"),
     "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
 }, (
-    *each("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in "
-          "a copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.",
-          (CAUSAL, "True"), (IGNORED, "True")),
+    ("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in "
+     "a copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.", CAUSAL, "True"),
     ("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard deviation: "
      "x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers there, "
      "torch.randn_like(x[t]), or flip the sign, -x[t].", GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"),
     ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
      GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
-    ("`causal` is not what was given. Change every x[t] in turn, each in a new copy, and compare all outputs before "
-     "it, out[:t]: output t may change, and so may all after it.", CAUSAL, "not seen.tril().any()"),
+    *each("x[t] may move output t and all after it, but none *before* it. In row t of `seen` these are the columns "
+          "left of the diagonal, seen.tril(-1), and none of them may be True.", (CAUSAL, "not seen.tril().any()"),
+          (CAUSAL, "not seen.triu(1).any()"), (CAUSAL, "bool(seen.tril(-1).any())")),
     *each("A layer that reads every word of the memory is said not to. Were rows of padding asked to be True as well? "
-          "How many words there are, and where, says src_mask: read[src_mask]. Or reads_memory is turned round: it is "
-          "True if the outputs move.",
-          (READ, "bool(read[:src_mask.sum()].all())", IGNORED, "not read[src_mask.sum():].any()"),
-          (READ, "bool(read[:5].all())", IGNORED, "not read[5:].any()"),
-          (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
+          "Which rows are words says src_mask: read[src_mask]. Or reads_memory is turned round: it is True if the "
+          "outputs move.", (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
+    *each("How many words there are, and where, differs from sentence to sentence, and src_mask says it: "
+          "read[src_mask].", (READ, "bool(read[:src_mask.sum()].all())"), (READ, "bool(read[:5].all())")),
     *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the "
           "memory: take `.all()` of the rows of words, read[src_mask].", (READ, "bool(read[src_mask].any(1).all())"),
-          (READ, "bool(read[src_mask].any())"), (READ, "bool(read[src_mask].any(0).all())"),
-          (READ, "bool(read[src_mask].all(1).any())")),
+          (READ, "bool(read[src_mask].any())"), (READ, "bool(read[src_mask].all(1).any())")),
     *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
           "be read. It is False for padding, ~src_mask: no output may change with that.",
           (IGNORED, "bool(read[~src_mask].any())"),
           (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    ("One output that moves is a leak: `.any()` of the rows of padding, not `.all()`.",
-     IGNORED, "not read[~src_mask].all()"),
-    ("Numbers are compared too strictly. Sums are rounded, which breaks no promise: torch.allclose(…, atol=1e-5).",
-     GIVEN, f"{GIVEN[:-1]}, beyond=0)"),
-    ("Numbers are compared with their sign. A difference may be negative: .abs() > 1e-5.",
-     GIVEN, f"{GIVEN[:-1]}, size=torch.positive)"),
+    ("`.any()` of the rows of padding, not `.all()`: one output that moves is a leak, and where there is no padding "
+     "`.all()` of no rows is True.", IGNORED, "not read[~src_mask].all()"),
+    *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
+          "difference may be negative: .abs() > 1e-5.", (GIVEN, f"{GIVEN[:-1]}, beyond=0)"),
+          (GIVEN, f"{GIVEN[:-1]}, size=torch.positive)")),
 ), reasons={
     **dict.fromkeys((
         "when the layer does not read one word of the memory",
