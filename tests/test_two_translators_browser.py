@@ -43,7 +43,7 @@ def slider(page):
 def test_it_says_what_pytorch_says(show, name):
     page = mounted(show, "TwoTranslators", "two_translators", TwoTranslators(SHORT)._export_state())
     same_as_pytorch(page, f"shown.models[{['without', 'with'].index(name)}]",
-                    translations(sentences(500), recurrent(name)))
+                    translations(sentences(60), recurrent(name)))
 
 
 @pytest.mark.slow
