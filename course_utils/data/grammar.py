@@ -140,16 +140,18 @@ class Grammar:
 
         Only ``random()`` is used: it gives the same numbers on every platform and in every Python version.
         """
+        drawn = self.rng.random()
         if isinstance(options, dict):
-            options, weights = list(options), list(options.values())
-        if not weights:
-            return options[int(self.rng.random() * len(options))]
-        left = self.rng.random() * sum(weights)
-        for option, weight in zip(options, weights, strict=True):
+            weighted, left = options.items(), drawn * sum(options.values())
+        elif weights:
+            weighted, left = zip(options, weights, strict=True), drawn * sum(weights)
+        else:
+            return options[int(drawn * len(options))]
+        for option, weight in weighted:
             if left < weight:
                 return option
             left -= weight
-        return options[-1]  # rounding left nothing for it
+        return option  # rounding left nothing for it
 
     def fresh(self, what: str, entries: Sequence) -> Any:
         """One of ``entries`` that this clause does not have yet, as long as there is one."""
