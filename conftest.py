@@ -1,5 +1,6 @@
 """What holds for every run of the tests: their marks, their order, and one thread per process."""
 
+import gc
 import os
 from importlib.util import find_spec
 
@@ -44,3 +45,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
     long = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("browser")}
     items.sort(key=lambda item: ("notebook" not in item.keywords, item.path not in long))  # in their order otherwise
+
+
+def pytest_collection_finish():
+    """What is there by now stays until the end: the garbage collector, which `fit` calls, need not look through it."""
+    gc.collect()
+    gc.freeze()

@@ -10,14 +10,11 @@ from course_utils.claims.stored import EXPERIMENTS, stored
 sys.path.insert(0, str(EXPERIMENTS))
 script = importlib.import_module("few_labels")
 
-TEXTS = script.agreement.texts(0)
-
 
 def test_a_run_in_miniature(monkeypatch):
-    monkeypatch.setattr(script, "STEPS", 2)
-    monkeypatch.setattr(script, "PRETRAINING_STEPS", 2)
-    monkeypatch.setattr(script.agreement, "texts", lambda seed, n: TEXTS)
-    found = script.measure(0, sizes=(25,), variants=False)["labels"]["25"]
+    for trains in (script.read, script.learn):
+        monkeypatch.setattr(trains, "__defaults__", (2,))       # steps
+    found = script.measure(0, sizes=(25,), n=20_000, variants=False)["labels"]["25"]
     assert set(found) == {"has read", "random weights", "bag of words"}
     assert all(set(accuracy) == {"hard", "others"} and all(0 <= a <= 1 for a in accuracy.values())
                for accuracy in found.values())

@@ -1,6 +1,7 @@
 """GPT: the layer of lesson 04 without cross-attention, with four parts of today; and SmolLM2's published weights."""
 
 from contextlib import suppress
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -354,8 +355,10 @@ def test_a_damaged_file_is_refused(monkeypatch, tmp_path):
 
 @has_weights
 @pytest.mark.slow
-def test_smollm2_is_that_of_transformers(published):
+def test_smollm2_is_that_of_transformers(published, monkeypatch):
+    import gguf
     from transformers import AutoModelForCausalLM, AutoTokenizer
+    monkeypatch.setattr(gguf, "GGUFReader", cache(gguf.GGUFReader))     # it is asked for the same file three times
     model, tokenizer = published
     assert sum(p.numel() for p in model.parameters()) == 134_515_008
     assert (model.config.n_layers, model.config.n_heads, model.config.n_kv_heads) == (30, 9, 3)

@@ -52,12 +52,12 @@ def test_the_two_translators_say_what_pytorch_says(tmp_path, name):
 
 
 def says_what_pytorch_says(file, folder, weights, writer, **environment):
-    found = translations(sentences(500), writer)
+    found = translations(sentences(120), writer)
     (folder / "cases.json").write_text(json.dumps([
         {"source": source, "target": target, "weights": [] if weights is None else weights.flatten().tolist()}
         for source, target, _, weights in found]))
     (folder / "logits").write_bytes(torch.cat([logits for _, _, logits, _ in found]).numpy().astype("<f4").tobytes())
     said = node(file, folder, TRANSLATOR=weights, TRANSLATIONS=folder / "cases.json", LOGITS=folder / "logits",
                 **environment)
-    assert "500 sentences" in said
-    print(next(line for line in said.splitlines() if "500 sentences" in line))
+    assert "120 sentences" in said
+    print(next(line for line in said.splitlines() if "120 sentences" in line))

@@ -69,7 +69,7 @@ def test_javascript_computes_what_python_does(show, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_pictures_are_the_matrices(show, kind):
+def test_the_pictures_are_the_matrices_and_the_curve_is_the_query_s_row(show, kind):
     view = explorer(kind, title="Where?")
     page = show(view)
     np.testing.assert_allclose(pixels(page, "encoding"), colours(view.encoding), atol=4)
@@ -80,11 +80,6 @@ def test_the_pictures_are_the_matrices(show, kind):
     assert page.locator(".is-title").inner_text() == "Where?"
     assert page.locator("[aria-pressed=true]").get_attribute("data-kind") == kind
 
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_curve_is_the_query_s_row(show, kind):
-    view = explorer(kind)
-    page = show(view)
     points = page.locator(".pe-line").get_attribute("d")[1:].split("L")
     x, y = np.array([[float(part) for part in point.split(",")] for point in points]).T
     assert len(x) == 10

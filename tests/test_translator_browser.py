@@ -51,7 +51,7 @@ def said(page):
 
 def test_it_says_what_pytorch_says(show):
     page = mounted(show, "Translator", "translator", Translator(SHORT)._export_state())
-    same_as_pytorch(page, "shown.model", translations(sentences(500)))
+    same_as_pytorch(page, "shown.model", translations(sentences(60)))
 
 
 @pytest.mark.slow

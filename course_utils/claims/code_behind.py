@@ -4,6 +4,7 @@ import ast
 import re
 import tokenize
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from ..publish.code import binds, takes
@@ -33,7 +34,8 @@ SHOWS = {"axes", "claim", "display", "figure", "plotting", "plt", "print"}
 """Who only draws or shows. A cell that begins with ``# plot`` does no more than that either."""
 
 
-def statements(source: str) -> list[Statement]:
+@cache
+def statements(source: str) -> tuple[Statement, ...]:
     """The statements of a piece of a notebook's code, in order."""
     lines = source.splitlines(keepends=True)
     for token in tokenize.generate_tokens(iter(source.splitlines(keepends=True)).__next__):
@@ -53,7 +55,7 @@ def statements(source: str) -> list[Statement]:
             used |= binds(node)                            # an exercise: check("part") takes the part written before it
         found.append(Statement(written, binds(node), frozenset(changes - {None}), used,
                                defines, not draws and _acts(node)))
-    return found
+    return tuple(found)
 
 
 def behind(measured: ast.expr, before: Sequence[Statement]) -> list[Statement]:

@@ -140,16 +140,18 @@ class Grammar:
 
         Only ``random()`` is used: it gives the same numbers on every platform and in every Python version.
         """
+        drawn = self.rng.random()
         if isinstance(options, dict):
-            options, weights = list(options), list(options.values())
-        if not weights:
-            return options[int(self.rng.random() * len(options))]
-        left = self.rng.random() * sum(weights)
-        for option, weight in zip(options, weights, strict=True):
+            weighted, left = options.items(), drawn * sum(options.values())
+        elif weights:
+            weighted, left = zip(options, weights, strict=True), drawn * sum(weights)
+        else:
+            return options[int(drawn * len(options))]
+        for option, weight in weighted:
             if left < weight:
                 return option
             left -= weight
-        return options[-1]  # rounding left nothing for it
+        return option  # rounding left nothing for it
 
     def fresh(self, what: str, entries: Sequence) -> Any:
         """One of ``entries`` that this clause does not have yet, as long as there is one."""
@@ -164,8 +166,9 @@ class Grammar:
 
     def phrase(self, english: str, french: Iterable[str]) -> Phrase:
         """An English word and the French words that translate it."""
-        token, link = self.word(english)
-        return Phrase([token], [(mot, link) for mot in french])
+        self.last_id += 1
+        link = (self.last_id,)
+        return Phrase([(english, link)], [(mot, link) for mot in french])
 
     def agreed(self, forms: dict[str, str], form: str) -> str:
         """The form of an adjective or participle that agrees."""
@@ -236,8 +239,8 @@ class Grammar:
         for adjective in adjectives:
             english, french = self.add_adjective(adjective, form, english, french)
         after = sum(adjective.slot not in BEFORE_NOUN for adjective in adjectives)
-        self.phenomena.update(("inversion", "double_inversion")[:after])
         if after:
+            self.phenomena.update(("inversion", "double_inversion")[:after])
             self.inverted.append([link for _, (link,) in french[-after - 1:]])  # the noun and what follows it
         english, french = self.add_determiner(form, english, french, negated)
         if depth:
@@ -270,9 +273,7 @@ class Grammar:
     def add_determiner(self, form: str, english: Tokens, french: Tokens, negated: bool) -> Phrase:
         """``the``, ``a``, ``this`` … in front, in the form that the next word asks for."""
         number = form[1]
-        options = [determiner for determiner in self.words.determiners
-                   if number in determiner.english and not (negated and determiner.english[number] == "some")]
-        determiner = self.choose("determiner", options, [determiner.weight for determiner in options])
+        determiner = self.choose("determiner", *self.words.weighted_determiners(number, negated))
         word = determiner.english[number]
         token, link = self.word(indefinite(english[0][0]) if word == "a" else word)
         vowel = number == "s" and starts_with_vowel(french[0][0])

@@ -369,6 +369,13 @@ class Lexicon:
         """Entries of ``table`` whose ``column`` shares a kind with ``kinds``."""
         return tuple(entry for entry in getattr(self, table) if not set(getattr(entry, column)).isdisjoint(kinds))
 
+    @cache  # noqa: B019
+    def weighted_determiners(self, number: str, negated: bool) -> tuple[list[Determiner], list[int]]:
+        """The determiners of a noun in this number, and their weights; without ``some`` in a negated object."""
+        options = [determiner for determiner in self.determiners
+                   if number in determiner.english and not (negated and determiner.english[number] == "some")]
+        return options, [determiner.weight for determiner in options]
+
 
 def starts_with_vowel(word: str) -> bool:
     """Whether a French word starts with a vowel sound, so that the word before it is elided."""
