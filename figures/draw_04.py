@@ -88,8 +88,10 @@ ALT = {
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
         "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
-        "The table read, (T_k, T_q), empty. A row for each word of the memory, “the agreement was signed .” and two "
-        "pads, with its src_mask, and three columns, the outputs. Cell (j, t) asks: does output t move with word j?",
+        "Two tables, empty, each with three columns, the outputs 0, 1 and 2. Above, seen, (T_q, T_q): a row for each "
+        "word of the target, “<bos> l' accord”, which are x[0], x[1] and x[2]. Below, read, (T_k, T_q): a row for each "
+        "word of the memory, “the agreement was signed .” and two pads, with its src_mask. A row's word changes: which "
+        "outputs move?",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -353,23 +355,29 @@ def decoder_layer():
 
 
 def read_grid():
-    axes = card(380, 560)
-    size, top, tall, wide, left = 24, 80, 33, 62, 354
-    text(axes, 24, 26, "read", size, INK, "bold", "left", code=True)
-    text(axes, 98, 26, "(T_k, T_q)", size, MUTED, align="left")
-    text(axes, left + 1.5 * wide, 26, "outputs", size, QUERY, "bold")
-    text(axes, 24, top - 18, "memory", size, KEY, "bold", "left")
-    text(axes, 200, top - 18, "src_mask", size, INK, "bold", "left", code=True)
-    for t in range(3):
-        text(axes, left + (t + 0.5) * wide, top - 18, str(t + 1), size, QUERY, "bold")
-    for j, word in enumerate(READ):
-        y, is_word = top + (j + 0.5) * tall, word != "<pad>"
-        text(axes, 24, y, word, size, KEY if is_word else MUTED, align="left")
-        text(axes, 200, y, str(is_word), size, INK if is_word else MUTED, align="left", code=True)
+    axes = card(566, 560)
+    size, tall, wide, left = 24, 33, 62, 354
+
+    def table(name, shape, top, what, rows):
+        text(axes, 24, top - 54, name, size, INK, "bold", "left", code=True)
+        text(axes, 98, top - 54, shape, size, MUTED, align="left")
+        text(axes, left + 1.5 * wide, top - 54, "outputs", size, QUERY, "bold")
+        text(axes, 24, top - 18, what, size, KEY, "bold", "left")
         for t in range(3):
-            box(axes, left + (t + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
-    text(axes, 24, 332, "row j: flip word j of the memory;", 20, align="left")
-    text(axes, 24, 357, "which outputs move?", 20, align="left")
+            text(axes, left + (t + 0.5) * wide, top - 18, str(t), size, QUERY, "bold")
+        for j, (word, label, color) in enumerate(rows):
+            y = top + (j + 0.5) * tall
+            text(axes, 24, y, word, size, color, align="left")
+            text(axes, 200, y, label, size, INK if color != MUTED else MUTED, align="left", code=True)
+            for t in range(3):
+                box(axes, left + (t + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
+
+    table("seen", "(T_q, T_q)", 80, "target",
+          [(word, f"x[{t}]", QUERY) for t, word in enumerate(("<bos>", "l'", "accord"))])
+    table("read", "(T_k, T_q)", 276, "memory",
+          [(word, str(word != "<pad>"), MUTED if word == "<pad>" else KEY) for word in READ])
+    text(axes, 200, 258, "src_mask", size, INK, "bold", "left", code=True)
+    text(axes, 24, 532, "a row: this word changes; which outputs move?", 20, align="left")
     return axes
 
 

@@ -581,7 +581,7 @@ def kp_nan(layer, x, memory, src_mask):
     return causal, reads_all(layer, x, memory, src_mask), ignores
 
 
-@wrong("keeps_promises", "but none *before* it")
+@wrong("keeps_promises", "come *before* t?")
 def kp_copies_once(layer, x, memory, src_mask):
     given = layer, x, memory, src_mask
     out, other, causal = layer(*given[1:]), x.clone(), True
@@ -800,13 +800,13 @@ def kp_padding_behind_the_words(layer, x, memory, src_mask):
     return causal, bool(read[:n_words].all()), not read[~src_mask].any()
 
 
-@wrong("keeps_promises", "the columns left of the diagonal")
+@wrong("keeps_promises", "Which columns come *before* t?")
 def kp_other_triangle(layer, x, memory, src_mask):
     seen, read = lesson_04.moves(layer, x, memory, src_mask)
     return not seen.triu(1).any(), bool(read[src_mask].all()), not read[~src_mask].any()
 
 
-@wrong("keeps_promises", "the columns left of the diagonal")
+@wrong("keeps_promises", "come *before* t?")
 def kp_diagonal_too(layer, x, memory, src_mask):
     seen, read = lesson_04.moves(layer, x, memory, src_mask)
     return not seen.tril().any(), bool(read[src_mask].all()), not read[~src_mask].any()

@@ -319,16 +319,15 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
                  padding="in front"),
     "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
 }, (
-    ("Every layer is said to keep a promise. Kept or broken is told by numbers, not by shapes: change a word in "
-     "a copy (of x, of the memory, of its padding), call the layer again, and compare the outputs.", CAUSAL, "True"),
-    ("The change is one that a LayerNorm takes out again. It subtracts the mean and divides by the standard deviation: "
-     "x[t] + 1 and 2 * x[t] look to the attention behind it just as x[t] does. Put random numbers there, "
-     "torch.randn_like(x[t]), or flip the sign, -x[t].", GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"),
-    ("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. Write a number.",
-     GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)"),
-    *each("x[t] may move output t and all after it, but none *before* it. In row t of `seen` these are the columns "
-          "left of the diagonal, seen.tril(-1), and none of them may be True.", (CAUSAL, "not seen.tril().any()"),
-          (CAUSAL, "not seen.triu(1).any()"), (CAUSAL, "bool(seen.tril(-1).any())")),
+    ("Every layer is said to be causal. One output that moves too early is enough, so `.any()`, not `.all()`; and what "
+     "moves is told by numbers, not by shapes.", CAUSAL, "True"),
+    *each("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. And a LayerNorm takes x[t] + 1 "
+          "and 2 * x[t] out again: it subtracts the mean and divides by the standard deviation. Flip the sign, -x[t].",
+          (GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"), (GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)")),
+    *each("Right layers are said to look ahead. Row t of `seen` says which outputs move with x[t]. Output t itself "
+          "may, those after t may. Which columns come *before* t? In a right layer none of these is True.",
+          (CAUSAL, "not seen.tril().any()"), (CAUSAL, "not seen.triu(1).any()")),
+    ("causal is turned round: it is True if *no* output before t moves.", CAUSAL, "bool(seen.tril(-1).any())"),
     *each("A layer that reads every word of the memory is said not to. Were rows of padding asked to be True as well? "
           "Which rows are words says src_mask: read[src_mask]. Or reads_memory is turned round: it is True if the "
           "outputs move.", (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
