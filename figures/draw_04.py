@@ -89,7 +89,7 @@ ALT = {
         "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
         "Two tables, empty, each with three columns, the outputs 0, 1 and 2. Above, seen, (T_q, T_q): a row for each "
-        "word of the target, “<bos> l' accord”, which are x[0], x[1] and x[2]. Below, read, (T_k, T_q): a row for each "
+        "word of the target, “<bos> l' accord”, which are x at 0, 1 and 2. Below, read, (T_k, T_q): a row for each "
         "word of the memory, “the agreement was signed .” and two pads, with its src_mask. A row's word changes: which "
         "outputs move?",
     "04_cache":

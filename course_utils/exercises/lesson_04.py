@@ -325,9 +325,9 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "and 2 * x[t] out again: it subtracts the mean and divides by the standard deviation. Flip the sign, -x[t].",
           (GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"), (GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)")),
     *each("Right layers are said to look ahead. Row t of `seen` says which outputs move with x[t]. Output t itself "
-          "may, those after t may. Which columns come *before* t? In a right layer none of these is True.",
-          (CAUSAL, "not seen.tril().any()"), (CAUSAL, "not seen.triu(1).any()")),
-    ("causal is turned round: it is True if *no* output before t moves.", CAUSAL, "bool(seen.tril(-1).any())"),
+          "may, those after t may. Which columns come *before* t? In a right layer none of these is True, and then "
+          "causal is True.", (CAUSAL, "not seen.tril().any()"), (CAUSAL, "not seen.triu(1).any()"),
+          (CAUSAL, "bool(seen.tril(-1).any())")),
     *each("A layer that reads every word of the memory is said not to. Were rows of padding asked to be True as well? "
           "Which rows are words says src_mask: read[src_mask]. Or reads_memory is turned round: it is True if the "
           "outputs move.", (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
