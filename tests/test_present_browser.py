@@ -207,6 +207,12 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
             assert plot["y"] + plot["height"] <= 705, slide
             assert plot["width"] > 1000 or plot["height"] > 420, slide
             assert page.locator(".reveal .slide-number").bounding_box()["y"] > 680
+        page.evaluate("""document.querySelector('section.present > section.present').insertAdjacentHTML('beforeend',
+                         '<div class="below" style="height: 430px">what stands below</div>')""")
+        page.wait_for_timeout(300)
+        plot = page.locator(f"#{slide} .jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img").first.bounding_box()
+        assert page.locator(".below").bounding_box()["y"] >= plot["y"] + plot["height"] - 1     # pushed down, not covered
+        page.evaluate("document.querySelector('.below').remove()")
         grown = []
         for slide in page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .course-widget)").all():
             name = slide.get_attribute("id")
