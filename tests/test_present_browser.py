@@ -211,7 +211,7 @@ def test_a_slides_pictures_take_the_space_and_end_where_the_screen_does(browser_
                          '<div class="below" style="height: 430px">what stands below</div>')""")
         page.wait_for_timeout(300)
         plot = page.locator(f"#{slide} .jp-Cell:not(.reveal-skip) .jp-OutputArea-output > img").first.bounding_box()
-        assert page.locator(".below").bounding_box()["y"] >= plot["y"] + plot["height"] - 1     # pushed down, not covered
+        assert page.locator(".below").bounding_box()["y"] >= plot["y"] + plot["height"] - 1  # pushed down, not covered
         page.evaluate("document.querySelector('.below').remove()")
         grown = []
         for slide in page.locator(".reveal section section:has(.jp-Cell:not(.reveal-skip) .course-widget)").all():
