@@ -202,13 +202,13 @@ def moves(layer, x, memory, src_mask, change=torch.neg, beyond=1e-4, size=torch.
 
     How a word is changed, and what counts as moved, differ where an answer did not take what was given.
     """
-    def copies(states, change):                      # (T, d) -> (T, T, d): word t is changed in copy t
-        return torch.where(torch.eye(len(states), dtype=torch.bool).unsqueeze(-1), change(states), states)
-    def moved(states, outputs):                      # all copies at once
-        difference = size(outputs(copies(states, change)) - outputs(copies(states, torch.clone)))
-        return (difference.amax(dim=-1).nan_to_num(1.0) > beyond).expand(len(states), -1)
-    return (moved(x, lambda states: layer(states, memory, src_mask)),
-            moved(memory, lambda states: layer(x, states, src_mask)))
+    before = layer(x, memory, src_mask)
+    def moved(new_x, new_memory):
+        return size(layer(new_x, new_memory, src_mask) - before).amax(dim=-1).nan_to_num(1.0) > beyond
+    def changed(states, i):
+        return torch.cat([states[:i], change(states[i:i + 1]), states[i + 1:]])
+    return (torch.stack([moved(changed(x, t), memory) for t in range(len(x))]),
+            torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))]))
 
 
 def keeps_promises(layer, x, memory, src_mask):
@@ -319,8 +319,8 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
                  padding="in front"),
     "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
 }, (
-    ("Every layer is said to be causal. One output that moves too early is enough, so `.any()`, not `.all()`; and what "
-     "moves is told by numbers, not by shapes.", CAUSAL, "True"),
+    ("Every layer is said to be causal, also one in which an output moves too early. Look at the columns before t: one "
+     "True there is enough. And what moves is told by numbers, not by shapes.", CAUSAL, "True"),
     *each("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. And a LayerNorm takes x[t] + 1 "
           "and 2 * x[t] out again: it subtracts the mean and divides by the standard deviation. Flip the sign, -x[t].",
           (GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"), (GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)")),
