@@ -126,5 +126,5 @@ def needed(cells: Sequence[NotebookNode], source: str) -> str:
 
 
 def only_defines(source: str) -> bool:
-    """Whether a cell consists of functions."""
-    return all(isinstance(node, ast.FunctionDef) for node in ast.parse(source).body)
+    """Whether a cell consists of functions and classes."""
+    return all(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.parse(source).body)
