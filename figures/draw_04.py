@@ -9,7 +9,7 @@ from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
 SOURCE = ("I", "am", "here", ".", "<pad>")
-READ = ("the", "agreement", "was", "signed", ".", "<pad>", "<pad>")
+READ = ("word",) * 5 + ("pad",) * 2
 BATCH = (("the", "cat", "sat", "<pad>"), ("a", "dog", "was", "tired"), ("it", "rained", "<pad>", "<pad>"))
 FEATURES = 8
 """d_model of the block of numbers that is normed."""
@@ -88,10 +88,9 @@ ALT = {
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
         "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
-        "Two tables, empty, each with three columns, the outputs 0, 1 and 2. Above, seen, (T_q, T_q): a row for each "
-        "word of the target, “<bos> l' accord”, which are x at 0, 1 and 2. Below, read, (T_k, T_q): a row for each "
-        "word of the memory, “the agreement was signed .” and two pads, with its src_mask. A row's word changes: which "
-        "outputs move?",
+        "Two tables, empty, each with three rows, the outputs 0, 1 and 2: which of them move? Above, seen, "
+        "(T_q, T_q): a column for each word of the target, x at 0, 1 and 2, which changes. Below, read, (T_q, T_k): a "
+        "column for each word of the memory, five words and two pads, which changes.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -355,29 +354,24 @@ def decoder_layer():
 
 
 def read_grid():
-    axes = card(566, 560)
-    size, tall, wide, left = 24, 33, 62, 354
+    axes = card(446, 560)
+    size, tall, left = 21, 38, 130
 
-    def table(name, shape, top, what, rows):
-        text(axes, 24, top - 54, name, size, INK, "bold", "left", code=True)
-        text(axes, 98, top - 54, shape, size, MUTED, align="left")
-        text(axes, left + 1.5 * wide, top - 54, "outputs", size, QUERY, "bold")
-        text(axes, 24, top - 18, what, size, KEY, "bold", "left")
+    def table(name, shape, top, what, wide, columns):
+        text(axes, 24, top - 78, name, size, INK, "bold", "left", code=True)
+        text(axes, 98, top - 78, shape, size, MUTED, align="left")
+        text(axes, left + wide * len(columns) / 2, top - 48, what, size, KEY if name == "read" else QUERY, "bold")
+        for j, (word, color) in enumerate(columns):
+            text(axes, left + (j + 0.5) * wide, top - 18, word, size, color, code=word.startswith("x["))
         for t in range(3):
-            text(axes, left + (t + 0.5) * wide, top - 18, str(t), size, QUERY, "bold")
-        for j, (word, label, color) in enumerate(rows):
-            y = top + (j + 0.5) * tall
-            text(axes, 24, y, word, size, color, align="left")
-            text(axes, 200, y, label, size, INK if color != MUTED else MUTED, align="left", code=True)
-            for t in range(3):
-                box(axes, left + (t + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
+            y = top + (t + 0.5) * tall
+            text(axes, 24, y, f"output {t}", size, QUERY, align="left")
+            for j in range(len(columns)):
+                box(axes, left + (j + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
 
-    table("seen", "(T_q, T_q)", 80, "target",
-          [(word, f"x[{t}]", QUERY) for t, word in enumerate(("<bos>", "l'", "accord"))])
-    table("read", "(T_k, T_q)", 276, "memory",
-          [(word, str(word != "<pad>"), MUTED if word == "<pad>" else KEY) for word in READ])
-    text(axes, 200, 258, "src_mask", size, INK, "bold", "left", code=True)
-    text(axes, 24, 532, "a row: this word changes; which outputs move?", 20, align="left")
+    table("seen", "(T_q, T_q)", 104, "a word of the target changes", 92, [(f"x[{t}]", QUERY) for t in range(3)])
+    table("read", "(T_q, T_k)", 322, "a word of the memory changes", 59,
+          [(word, KEY if word == "word" else MUTED) for word in READ])
     return axes
 
 

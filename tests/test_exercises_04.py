@@ -528,41 +528,39 @@ def test_a_norm_that_is_called_twice_is_right_and_slow():
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
-def random_numbers(word):
-    """The same in every run."""
-    return torch.randn(word.shape, generator=torch.Generator().manual_seed(0))
+moves = lesson_04.moves
 
 
-def changed(states, i, to=random_numbers):
-    states = states.clone()
-    states[i] = to(states[i])
-    return states
+@right("keeps_promises")
+def kp_the_stub_filled_in(layer, x, memory, src_mask):
+    seen, read = moves(layer, x, memory, src_mask)
+    ignores_padding = not read[:, ~src_mask].any()
+    causal = not torch.any(torch.triu(seen, diagonal=1))
+    reads_memory = read[:, src_mask].all()
+    return causal, reads_memory, ignores_padding
 
 
-def sees_ahead(layer, x, memory, src_mask, positions=None, to=random_numbers, atol=1e-5,
-               compared=lambda out, t: out[:t]):
+@right("keeps_promises")
+def kp_in_loops(layer, x, memory, src_mask):
+    seen, read = moves(layer, x, memory, src_mask)
+    causal = reads_memory = ignores_padding = True
+    for t in range(len(x)):
+        causal = causal and not seen[t, t + 1:].any()
+    for j in range(len(memory)):
+        if src_mask[j]:
+            reads_memory = reads_memory and bool(read[:, j].all())
+        else:
+            ignores_padding = ignores_padding and not read[:, j].any()
+    return causal, reads_memory, ignores_padding
+
+
+@right("keeps_promises")
+def kp_words_left_away(layer, x, memory, src_mask):
+    """Without the table: what is hidden can as well be left away."""
     out = layer(x, memory, src_mask)
-    for t in range(len(x)) if positions is None else positions:
-        other = layer(changed(x, t, to), memory, src_mask)
-        if not torch.allclose(compared(other, t), compared(out, t), atol=atol):
-            return True
-    return False
-
-
-def reads_all(layer, x, memory, src_mask, words=None):
-    out = layer(x, memory, src_mask)
-    for j in src_mask.nonzero().flatten() if words is None else words:
-        if torch.isclose(layer(x, changed(memory, j), src_mask), out, atol=1e-5).all(dim=1).any():
-            return False
-    return True
-
-
-def reads_padding(layer, x, memory, src_mask, places=None):
-    out = layer(x, memory, src_mask)
-    for j in (~src_mask).nonzero().flatten() if places is None else places:
-        if not torch.allclose(layer(x, changed(memory, j), src_mask), out, atol=1e-5):
-            return True
-    return False
+    causal = all(torch.allclose(layer(x[:t], memory, src_mask), out[:t], atol=1e-5) for t in range(len(x)))
+    ignores = torch.allclose(layer(x, memory[src_mask], src_mask[src_mask]), out, atol=1e-5)
+    return causal, SOLUTION["keeps_promises"](layer, x, memory, src_mask)[1], ignores
 
 
 @wrong("keeps_promises", "by numbers, not by shapes")
@@ -571,112 +569,30 @@ def kp_shapes(layer, x, memory, src_mask):
     return right_shape, right_shape, right_shape
 
 
-@wrong("keeps_promises", "NaN is no way to change a word")
-def kp_nan(layer, x, memory, src_mask):
-    out = layer(x, memory, src_mask)
-    later, padding = x.clone(), memory.clone()
-    later[-1], padding[~src_mask] = math.nan, math.nan
-    causal = torch.allclose(layer(later, memory, src_mask)[:-1], out[:-1], atol=1e-5)
-    ignores = torch.allclose(layer(x, padding, src_mask), out, atol=1e-5)
-    return causal, reads_all(layer, x, memory, src_mask), ignores
+def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all())):
+    """An answer with another line for one promise."""
+    def keeps_promises(layer, x, memory, src_mask):
+        seen, read = moves(layer, x, memory, src_mask)
+        return causal(seen), reads(read, src_mask), not read[:, ~src_mask].any()
+    return keeps_promises
 
 
-@wrong("keeps_promises", "come *before* t?")
-def kp_copies_once(layer, x, memory, src_mask):
-    given = layer, x, memory, src_mask
-    out, other, causal = layer(*given[1:]), x.clone(), True
-    for t in range(len(x)):
-        other[t] = random_numbers(x[t])
-        causal = causal and torch.allclose(layer(other, memory, src_mask)[:t], out[:t], atol=1e-5)
-    return causal, reads_all(*given), not reads_padding(*given)
-
-
-@wrong("keeps_promises", "which breaks no promise")
-def kp_exact(layer, x, memory, src_mask):
-    given = layer, x, memory, src_mask
-    out = layer(*given[1:])
-    causal = all(torch.equal(layer(changed(x, t, torch.neg), memory, src_mask)[:t], out[:t]) for t in range(len(x)))
-    ignores = all(torch.equal(layer(x, changed(memory, j, torch.neg), src_mask), out)
-                  for j in (~src_mask).nonzero().flatten())
-    return causal, reads_all(*given), ignores
-
-
-@wrong("keeps_promises", "with their sign")
-def kp_signed(layer, x, memory, src_mask):
-    before = layer(x, memory, src_mask)
-    def moved(states, i, x=x, memory=memory):
-        changed = states.clone()
-        changed[i] *= -1
-        x, memory = (changed if states is given else given for given in (x, memory))
-        return (layer(x, memory, src_mask) - before).amax(-1) > 1e-4
-    ahead = any(moved(x, t)[:t].any() for t in range(len(x)))
-    read = [bool(moved(memory, j).all()) for j in src_mask.nonzero().flatten()]
-    padding = [bool(moved(memory, j).any()) for j in (~src_mask).nonzero().flatten()]
-    return not ahead, all(read), not any(padding)
-
-
-@wrong("keeps_promises", "Words and padding are mixed up")
-def kp_nan_in_the_padding(layer, x, memory, src_mask):
-    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    changed = memory.masked_fill(~src_mask.unsqueeze(1), math.nan)
-    return causal, reads_memory, not layer(x, changed, src_mask).isnan().any().item()
-
-
-def moves(layer, x, memory, src_mask):
-    """Which outputs each word of the memory moves: ``(T_k, T_q)``."""
-    out = layer(x, memory, src_mask)
-    return torch.stack([(layer(x, changed(memory, j), src_mask) - out).abs().amax(dim=-1) > 1e-4
-                        for j in range(len(memory))])
-
-
-@wrong("keeps_promises", "take `.all()` of the rows of words")
-def kp_some_output_of_each_word(layer, x, memory, src_mask):
-    causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    return causal, bool(moves(layer, x, memory, src_mask)[src_mask].any(dim=-1).all()), ignores
-
-
-def by_rows(layer, x, memory, src_mask, read_by, leaks_by):
-    """The notebook's stub, with the two lines to write."""
-    rows = moves(layer, x, memory, src_mask)
-    return KEEPS_PROMISES.solution(layer, x, memory, src_mask)[0], bool(read_by(rows)), not leaks_by(rows)
-
-
-@wrong("keeps_promises", "take `.all()` of the rows of words")
-def kp_some_output_of_some_word(layer, x, memory, src_mask):
-    return by_rows(layer, x, memory, src_mask, lambda rows: rows[src_mask].any(), lambda rows: rows[~src_mask].any())
-
-
-@wrong("keeps_promises", "Words and padding are mixed up")
-def kp_words_and_padding_swapped(layer, x, memory, src_mask):
-    return by_rows(layer, x, memory, src_mask, lambda rows: rows[~src_mask].all(), lambda rows: rows[src_mask].any())
-
-
-@wrong("keeps_promises", "Words and padding are mixed up")
-def kp_leaks_of_words(layer, x, memory, src_mask):
-    return by_rows(layer, x, memory, src_mask, lambda rows: rows[src_mask].all(), lambda rows: rows[src_mask].any())
-
-
-@wrong("keeps_promises", "Were rows of padding asked to be True as well?")
-def kp_all_rows(layer, x, memory, src_mask):
-    return by_rows(layer, x, memory, src_mask, lambda rows: rows.all(), lambda rows: rows[~src_mask].any())
-
-
-@wrong("keeps_promises", "`.any()` of the rows of padding, not `.all()`")
-def kp_all_of_the_padding(layer, x, memory, src_mask):
-    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    return causal, reads_memory, not bool(moves(layer, x, memory, src_mask)[~src_mask].all())
-
-
-@wrong("keeps_promises", "`src_mask` picks rows, one for each word of the memory")
-def kp_picks_columns(layer, x, memory, src_mask):
-    causal, _, ignores = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    return causal, bool(moves(layer, x, memory, src_mask)[:, src_mask].all()), ignores
-
-
-@wrong("keeps_promises", "`src_mask` picks rows, one for each word of the memory")
-def kp_picks_columns_for_the_padding(layer, x, memory, src_mask):
-    causal, reads_memory, _ = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    return causal, reads_memory, not moves(layer, x, memory, src_mask)[:, ~src_mask].any()
+@pytest.mark.parametrize(("answer", "why"), [
+    (kp(lambda seen: not any(seen[t, t:].any() for t in range(len(seen)))), "come *after* t?"),
+    (kp(lambda seen: not seen.T.triu(1).any()), "come *after* t?"),
+    (kp(lambda seen: bool((seen == torch.ones_like(seen).tril()).all())), "may move, and need not"),
+    (kp(lambda seen: bool(seen.tril().sum() == seen.sum() == len(seen) * (len(seen) + 1) / 2)), "may move, and need"),
+    (kp(reads=lambda read, words: bool(read.any(0).equal(words))), "that is not enough"),
+    (kp(reads=lambda read, words: bool((read.all(0) == words).all())), "is about words alone"),
+    (kp(reads=lambda read, words: bool(read[:, ~words].all())), "A layer that reads every word"),
+    (kp(reads=lambda read, words: bool(read[words].all())), "`src_mask` picks columns of `read`"),
+    (kp(reads=lambda read, words: bool(read[:, :-1][:, words[:-1]].all())), "Not every word of the memory"),
+    (kp(reads=lambda read, words: bool(read[:, 1:][:, words[1:]].all())), "Not every word of the memory"),
+])
+def test_a_line_for_a_promise_that_is_wrong(answer, why):
+    verdict = EXERCISES["keeps_promises"].judge(answer)
+    assert verdict.kind == "wrong"
+    assert why in verdict.text
 
 
 @wrong("keeps_promises", "and there is no padding")
@@ -687,149 +603,9 @@ def kp_stacks_the_padding(layer, x, memory, src_mask):
 
 @wrong("keeps_promises", "`memory` was changed")
 def kp_writes_into_the_memory(layer, x, memory, src_mask):
-    out = layer(x, memory, src_mask)
-    causal = not sees_ahead(layer, x, memory, src_mask)
-    for j in range(len(memory)):
-        memory[j] = 0
-    return causal, not torch.allclose(layer(x, memory, src_mask), out), True
-
-
-@wrong("keeps_promises", "causal is True; expected False.\nInputs: layer = one in which query 5 sees word 6")
-def kp_one_split(layer, x, memory, src_mask):
-    given, half = (layer, x, memory, src_mask), len(x) // 2
-    out = layer(torch.cat([x[:half], torch.randn_like(x[half:])]), memory, src_mask)
-    causal = torch.allclose(out[:half], layer(*given[1:])[:half], atol=1e-5)
-    return causal, reads_all(*given), not reads_padding(*given)
-
-
-@right("keeps_promises")
-def kp_shorter(layer, x, memory, src_mask):
-    """Words are left away instead of changed."""
-    out = layer(x, memory, src_mask)
-    causal = all(torch.allclose(layer(x[:t], memory, src_mask), out[:t], atol=1e-5) for t in range(len(x)))
-    ignores = torch.allclose(layer(x, memory[src_mask], src_mask[src_mask]), out, atol=1e-5)
-    return causal, reads_all(layer, x, memory, src_mask), ignores
-
-
-@right("keeps_promises")
-def kp_helpers(layer, x, memory, src_mask):
-    given = layer, x, memory, src_mask
-    return not sees_ahead(*given), reads_all(*given), not reads_padding(*given)
-
-
-@right("keeps_promises")
-def kp_later_and_padding_at_once(layer, x, memory, src_mask):
-    given = layer, x, memory, src_mask
-    out = layer(*given[1:])
-    causal = all(torch.allclose(layer(torch.cat([x[:t], torch.zeros_like(x[t:])]), memory, src_mask)[:t], out[:t],
-                                atol=1e-5) for t in range(1, len(x)))
-    padding = torch.where(src_mask[:, None], memory, 100.0)
-    return causal, reads_all(*given), torch.allclose(layer(x, padding, src_mask), out, atol=1e-5)
-
-
-def the_stub(layer, x, memory, src_mask):
-    """What the stub gives: is the layer causal, and which outputs move."""
-    before = layer(x, memory, src_mask)
-    causal = not any((layer(changed(x, t), memory, src_mask) - before)[:t].abs().amax() > 1e-4
-                     for t in range(1, len(x)))
-
-    def moved(new_x, new_memory):
-        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    return causal, moved
-
-
-@wrong("keeps_promises", "x and memory differ in length")
-def kp_counts_x_for_the_memory(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    reads_memory = ignores_padding = True
-    for j in range(len(x)):
-        outputs = moved(x, changed(memory, j))
-        if src_mask[j]:
-            reads_memory = reads_memory and bool(outputs.all())
-        else:
-            ignores_padding = ignores_padding and not outputs.any()
-    return causal, reads_memory, ignores_padding
-
-
-@wrong("keeps_promises", "x and memory differ in length")
-def kp_changes_x_for_the_memory(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    read = torch.stack([moved(changed(x, j), memory) for j in range(len(memory))])
-    return causal, bool(read[src_mask].all()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "places are counted from 0")
-def kp_one_place_too_far(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory) + 1)])
-    return causal, bool(read[:-1][src_mask].all()), not read[:-1][~src_mask].any()
-
-
-@wrong("keeps_promises", "Not every word of the memory, or not all padding, was put to the test")
-def kp_counts_from_one(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    places = range(1, len(memory))
-    read = [bool(moved(x, changed(memory, j)).all()) for j in places if src_mask[j]]
-    leak = [bool(moved(x, changed(memory, j)).any()) for j in places if not src_mask[j]]
-    return causal, all(read), not any(leak)
-
-
-@wrong("keeps_promises", "differs from sentence to sentence")
-def kp_five_words(layer, x, memory, src_mask):
-    seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.tril(-1).any(), bool(read[:5].all()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "Every one of the T_q outputs has to read each word")
-def kp_some_word_moves_all(layer, x, memory, src_mask):
-    seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.tril(-1).any(), bool(read[src_mask].all(dim=1).any()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "Every one of the T_q outputs has to read each word")
-def kp_every_output_reads_some(layer, x, memory, src_mask):
-    seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.tril(-1).any(), bool(read[src_mask].any(dim=0).all()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "differs from sentence to sentence")
-def kp_padding_behind_the_words(layer, x, memory, src_mask):
-    causal, moved = the_stub(layer, x, memory, src_mask)
-    read = torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))])
-    n_words = src_mask.sum()
-    return causal, bool(read[:n_words].all()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "Which columns come *before* t?")
-def kp_other_triangle(layer, x, memory, src_mask):
-    seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.triu(1).any(), bool(read[src_mask].all()), not read[~src_mask].any()
-
-
-@wrong("keeps_promises", "come *before* t?")
-def kp_diagonal_too(layer, x, memory, src_mask):
-    seen, read = lesson_04.moves(layer, x, memory, src_mask)
-    return not seen.tril().any(), bool(read[src_mask].all()), not read[~src_mask].any()
-
-
-@right("keeps_promises")
-def kp_the_stub_filled_in(layer, x, memory, src_mask):
-    before = layer(x, memory, src_mask)
-    def moved(new_x, new_memory):
-        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def changed(states, i):
-        states = states.clone()
-        states[i] = -states[i]
-        return states
-    causal = not any(moved(changed(x, t), memory)[:t].any() for t in range(len(x)))
-    reads_memory = ignores_padding = True
-    for j in range(len(memory)):
-        outputs = moved(x, changed(memory, j))
-        if src_mask[j]:
-            reads_memory = reads_memory and outputs.all()
-        else:
-            ignores_padding = ignores_padding and not outputs.any()
-    return causal, reads_memory, ignores_padding
+    kept = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
+    memory[0] = 0
+    return kept
 
 
 def kp_jacobian(layer, x, memory, src_mask):
@@ -839,8 +615,7 @@ def kp_jacobian(layer, x, memory, src_mask):
             (by_memory[:, ~src_mask] < 1e-5).all().item())
 
 
-PLANTED = [(True, True, True)] * 5 + [(False, True, True)] * 2 + [(True, False, True)] * 4 + [(True, True, False)] * 4
-PLANTED += [(True, True, True)]
+PLANTED = [(True, True, True)] * 4 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 2
 
 
 def test_planted_layers_are_what_they_are_called():
@@ -852,17 +627,19 @@ def test_planted_layers_are_what_they_are_called():
             assert kp_jacobian(*given) == exercise.solution(*given) == kept
 
 
-@pytest.mark.parametrize("change", [torch.neg, torch.zeros_like, random_numbers])
-def test_planted_layers_break_and_keep_their_promises_clearly(change):
-    """Nobody's tolerance decides: what has to be seen is far away from what is rounding."""
+def flipped(states, i):
+    return torch.cat([states[:i], -states[i:i + 1], states[i + 1:]])
+
+
+def test_planted_layers_break_and_keep_their_promises_clearly():
+    """No tolerance decides: what has to be seen is far away from what is rounding."""
     for make, (causal, reads_memory, ignores_padding) in zip(EXERCISES["keeps_promises"].cases.values(), PLANTED,
                                                              strict=True):
         for seed in range(5):
             layer, x, memory, src_mask = make(torch.Generator().manual_seed(seed))
             out = layer(x, memory, src_mask)
-            ahead = max((layer(changed(x, t, change), memory, src_mask) - out)[:t].abs().max()
-                        for t in range(1, len(x)))
-            by_memory = torch.stack([(layer(x, changed(memory, j, change), src_mask) - out).abs().amax(1)
+            ahead = max((layer(flipped(x, t), memory, src_mask) - out)[:t].abs().max() for t in range(1, len(x)))
+            by_memory = torch.stack([(layer(x, flipped(memory, j), src_mask) - out).abs().amax(1)
                                      for j in range(len(memory))])                              # (T_k, T_q)
             words, padding = by_memory[src_mask].min(), (by_memory * ~src_mask[:, None]).max()
             assert ahead < 1e-5 if causal else ahead > 1e-3
@@ -870,43 +647,10 @@ def test_planted_layers_break_and_keep_their_promises_clearly(change):
             assert padding < 1e-5 if ignores_padding else padding > 1e-3
 
 
-@pytest.mark.parametrize("change", [lambda word: word + 1, lambda word: 2 * word])
-def test_a_shift_or_a_scaling_is_taken_out_by_a_layer_norm(change):
-    """Why `BLIND` is in the table: neither shows that a pre-LN layer looks ahead."""
-    make = EXERCISES["keeps_promises"].cases["when only one query sees ahead, one later word"]
-    for seed in range(5):
-        given = make(torch.Generator().manual_seed(seed))
-        assert sees_ahead(*given)
-        assert not sees_ahead(*given, to=change, atol=1e-4)
-
-
 def test_the_message_says_which_layer_was_judged_wrongly():
     text = EXERCISES["keeps_promises"].judge(kp_shapes).text
     assert "Inputs: layer = one whose norms take mean and variance over" in text
     assert "0x" not in text
-
-
-def kp_of(read, ignored):
-    """A test that goes through some places of the memory only."""
-    def keeps_promises(layer, x, memory, src_mask):
-        causal = SOLUTION["keeps_promises"](layer, x, memory, src_mask)[0]
-        before, places = layer(x, memory, src_mask), range(len(memory))
-        rows = torch.stack([layer(x, changed(memory, j), src_mask) - before for j in places]).abs().amax(-1) > 1e-4
-        return (causal, all(bool(rows[j].all()) for j in places[read] if src_mask[j]),
-                not any(bool(rows[j].any()) for j in places[ignored] if not src_mask[j]))
-    return keeps_promises
-
-
-@pytest.mark.parametrize(("read", "ignored", "condition", "why"), [
-    (slice(None, -1), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
-    (slice(None, -2), slice(None), "when the layer does not read the last word", "Not every word of the memory"),
-    (slice(None), slice(1, None), "and the layer sees the first of it", "or not all padding"),
-])
-def test_a_test_that_is_blind_at_one_end_is_found(read, ignored, condition, why):
-    text = EXERCISES["keeps_promises"].judge(kp_of(read, ignored)).text
-    assert condition in text
-    assert why in text
-    assert EXERCISES["keeps_promises"].judge(kp_of(slice(None), slice(None))).kind == "right"
 
 
 # --- decode_step ---------------------------------------------------------------------------------------------

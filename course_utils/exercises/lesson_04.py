@@ -197,28 +197,27 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
 
 # --- keeps_promises ------------------------------------------------------------------------------------------
 
-def moves(layer, x, memory, src_mask, change=torch.neg, beyond=1e-4, size=torch.abs):
-    """Which outputs move with each word of x, ``(T_q, T_q)``, and of the memory, ``(T_k, T_q)``.
-
-    How a word is changed, and what counts as moved, differ where an answer did not take what was given.
+def moves(layer, x, memory, src_mask):
+    """Which outputs move (rows) when a word (a column) changes its sign: of x, ``(T_q, T_q)``, and of the memory,
+    ``(T_q, T_k)``.
     """
     before = layer(x, memory, src_mask)
     def moved(new_x, new_memory):
-        return size(layer(new_x, new_memory, src_mask) - before).amax(dim=-1).nan_to_num(1.0) > beyond
-    def changed(states, i):
-        return torch.cat([states[:i], change(states[i:i + 1]), states[i + 1:]])
-    return (torch.stack([moved(changed(x, t), memory) for t in range(len(x))]),
-            torch.stack([moved(x, changed(memory, j)) for j in range(len(memory))]))
+        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
+    def flipped(states, i):
+        return torch.cat([states[:i], -states[i:i + 1], states[i + 1:]])
+    return (torch.stack([moved(flipped(x, t), memory) for t in range(len(x))], dim=1),
+            torch.stack([moved(x, flipped(memory, j)) for j in range(len(memory))], dim=1))
 
 
 def keeps_promises(layer, x, memory, src_mask):
     """Is the layer causal, does every output read every word of the memory, is its padding ignored? x ``(T_q, d)``,
     memory ``(T_k, d)``, src_mask ``(T_k,)``.
     """
-    seen, read = moves(layer, x, memory, src_mask)   # a row per word, a column per output
-    causal = not seen.tril(-1).any()                 # x[t] moves no output before t
-    reads_memory = bool(read[src_mask].all())
-    ignores_padding = not read[~src_mask].any()
+    seen, read = moves(layer, x, memory, src_mask)   # a row per output, a column per word
+    causal = not seen.triu(1).any()                  # no output sees a later word
+    reads_memory = bool(read[:, src_mask].all())
+    ignores_padding = not read[:, ~src_mask].any()
     return causal, reads_memory, ignores_padding
 
 
@@ -226,18 +225,12 @@ def _masked_after(scores, mask):
     return scores.softmax(-1) * mask
 
 
-def _masked_after_and_divided(scores, mask):
-    weights = _masked_after(scores, mask)
-    return weights / weights.sum(-1, keepdim=True)
-
-
 @maker
-def _planted(rng, what, of_self=(), of_cross=(), weigh=attention.masked_softmax, weigh_memory=None, reads_itself=False,
-             norm_axis=-1, pre_norm=True, padding="behind", norm_memory=False, width=None):
+def _planted(rng, what, of_self=(), of_cross=(), weigh_memory=attention.masked_softmax, norm_axis=-1, padding="behind",
+             width=None):
     """a decoder layer with random weights and something planted in it, and a sentence to test it.
 
-    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, or "all", "first" or
-    "last"), value.
+    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, "all" or "last"), value.
     """
     T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
     d = width or d
@@ -252,8 +245,7 @@ def _planted(rng, what, of_self=(), of_cross=(), weigh=attention.masked_softmax,
     query = one_of(0, T_q - 1)
     numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
                "word": one_of(0, n_words), "padding": one_of(n_words, T_k)}
-    places = {name: slice(i, i + 1) for name, i in numbers.items()}
-    places |= {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None)}
+    places = {name: slice(i, i + 1) for name, i in numbers.items()} | {"all": slice(None), "last": slice(-1, None)}
     weights = randn(rng, 8, d, d) / math.sqrt(d)
 
     def look(x, keys, mask, cells, weigh, W_q, W_k, W_v):
@@ -263,43 +255,33 @@ def _planted(rng, what, of_self=(), of_cross=(), weigh=attention.masked_softmax,
         scores = 2 * torch.tanh(x @ W_q @ (keys @ W_k).mT / math.sqrt(d))   # bounded: no weight is near zero
         return weigh(scores, mask) @ (keys @ W_v)
 
-    def layer(x, memory, src_mask):
-        causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
-        memory = norm(memory) if norm_memory else memory
-        for sublayer in (
-            lambda x: look(x, x, causal, of_self, weigh, *weights[:3]),
-            lambda x: look(x, *(x, causal) if reads_itself else (memory, words), of_cross, weigh_memory or weigh,
-                           *weights[3:6]),
-            lambda x: torch.relu(x @ weights[6]) @ weights[7],
-        ):
-            x = x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
-        return x
-
     def norm(x):
         centred = x - x.mean(norm_axis, keepdim=True)
         return centred / (centred.pow(2).mean(norm_axis, keepdim=True) + 1e-8).sqrt()
 
+    def layer(x, memory, src_mask):
+        causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
+        h = norm(x)
+        x = x + look(h, h, causal, of_self, attention.masked_softmax, *weights[:3])
+        x = x + look(norm(x), memory, words, of_cross, weigh_memory, *weights[3:6])
+        return x + torch.relu(norm(x) @ weights[6]) @ weights[7]
+
     return _Function(what.format(**numbers), layer), randn(rng, T_q, d), randn(rng, T_k, d), src_mask
 
 
-CAUSAL, GIVEN = "not seen.tril(-1).any()", "moves(layer, x, memory, src_mask)"
-READ, IGNORED = "bool(read[src_mask].all())", "not read[~src_mask].any()"
+CAUSAL, READ = "not seen.triu(1).any()", "bool(read[:, src_mask].all())"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
     "on ordinary inputs": _planted("a right one", width=3),
-    "when the layer is right and has its norms after the sums (post-LN)":
-        _planted("a right one, norms after the sums (post-LN)", pre_norm=False),
-    "when the layer is right, and only rounding depends on what it must not see":
-        _planted("a right one that masks after the softmax and divides again", weigh=_masked_after_and_divided),
     "when the layer is right, and the padding stands in front of the words":
         _planted("a right one, and the padding is not at the end", padding="in front"),
-    "when the layer is right, and norms the memory": _planted("a right one that norms the memory", norm_memory=True),
+    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
+    "when the layer is causal, and one query does not see one earlier word":
+        _planted("a causal one in which query {later} does not see word {query}", of_self=[("later", "query", False)]),
     "when the layer's norms take mean and variance over the positions":
-        _planted("one whose norms take mean and variance over the positions", norm_axis=-2, pre_norm=False),
+        _planted("one whose norms take mean and variance over the positions", norm_axis=-2),
     "when only one query sees ahead, one later word":
         _planted("one in which query {query} sees word {later}", of_self=[("query", "later", True)]),
-    "when the layer's cross-attention reads the decoder's own words":
-        _planted("one whose cross-attention takes keys and values from the decoder", reads_itself=True),
     "when only one query does not read the memory":
         _planted("one in which query {reader} reads nothing of the memory", of_cross=[("reader", "all", False)]),
     "when the layer does not read one word of the memory":
@@ -312,51 +294,34 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
     "when only one query sees one word of the padding":
         _planted("one in which query {reader} sees word {padding} of the memory, which is padding",
                  of_cross=[("reader", "padding", True)]),
-    "when the layer sees one word of the padding":
-        _planted("one that sees word {padding} of the memory, which is padding", of_cross=[("all", "padding", True)]),
-    "when the padding stands in front of the words, and the layer sees the first of it":
-        _planted("one that sees word 0 of the memory, which is padding", of_cross=[("all", "first", True)],
-                 padding="in front"),
-    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
 }, (
-    ("Every layer is said to be causal, also one in which an output moves too early. Look at the columns before t: one "
+    ("Every layer is said to be causal, also one in which an output moves too early. Look right of the diagonal: one "
      "True there is enough. And what moves is told by numbers, not by shapes.", CAUSAL, "True"),
-    *each("NaN is no way to change a word: times a weight of 0 it is NaN, leak or not. And a LayerNorm takes x[t] + 1 "
-          "and 2 * x[t] out again: it subtracts the mean and divides by the standard deviation. Flip the sign, -x[t].",
-          (GIVEN, f"{GIVEN[:-1]}, lambda word: word + 1)"), (GIVEN, f"{GIVEN[:-1]}, lambda word: math.nan * word)")),
-    *each("Right layers are said to look ahead. Row t of `seen` says which outputs move with x[t]. Output t itself "
-          "may, those after t may. Which columns come *before* t? In a right layer none of these is True, and then "
-          "causal is True.", (CAUSAL, "not seen.tril().any()"), (CAUSAL, "not seen.triu(1).any()"),
-          (CAUSAL, "bool(seen.tril(-1).any())")),
-    *each("A layer that reads every word of the memory is said not to. Were rows of padding asked to be True as well? "
-          "Which rows are words says src_mask: read[src_mask]. Or reads_memory is turned round: it is True if the "
-          "outputs move.", (READ, "bool(read.all())"), (READ, "not read[src_mask].any()")),
+    *each("Right layers are said to look ahead. Row t of `seen` says which words move output t. Its own word may, the "
+          "words before may. Which columns come *after* t? In a right layer none of these is True, and then causal is "
+          "True.", (CAUSAL, "not seen.triu().any()"), (CAUSAL, "not seen.tril(-1).any()"),
+          (CAUSAL, "bool(seen.triu(1).any())")),
+    ("*causal* says what must not move: an output, with a later word. With earlier ones it may move, and need not.",
+     CAUSAL, "torch.equal(seen, torch.ones_like(seen).tril())"),
+    *each("A layer that reads every word of the memory is said not to. Which columns are words says src_mask: "
+          "read[:, src_mask], not all columns, and not ~src_mask. Or reads_memory is turned round: it is True if the "
+          "outputs move.", (READ, "bool(read.all())"), (READ, "not read[:, src_mask].any()"),
+          (READ, "bool(read[:, ~src_mask].all())")),
+    ("*reads_memory* is about words alone. Whether padding moves an output is another promise, *ignores_padding*.",
+     READ, "torch.equal(read.all(0), src_mask)"),
     *each("How many words there are, and where, differs from sentence to sentence, and src_mask says it: "
-          "read[src_mask].", (READ, "bool(read[:src_mask.sum()].all())"), (READ, "bool(read[:5].all())")),
-    *each("Some output changes: that is not enough. Every one of the T_q outputs has to read each word of the "
-          "memory: take `.all()` of the rows of words, read[src_mask].", (READ, "bool(read[src_mask].any(1).all())"),
-          (READ, "bool(read[src_mask].any())"), (READ, "bool(read[src_mask].all(1).any())")),
-    *each("Words and padding are mixed up, or ignores_padding is turned round. src_mask is True for words: they must "
-          "be read. It is False for padding, ~src_mask: no output may change with that.",
-          (IGNORED, "bool(read[~src_mask].any())"),
-          (READ, "bool(read[~src_mask].all())", IGNORED, "not read[src_mask].any()")),
-    ("`.any()` of the rows of padding, not `.all()`: one output that moves is a leak, and where there is no padding "
-     "`.all()` of no rows is True.", IGNORED, "not read[~src_mask].all()"),
-    *each("Numbers are compared too strictly, or with their sign. Sums are rounded, which breaks no promise, and a "
-          "difference may be negative: .abs() > 1e-5.", (GIVEN, f"{GIVEN[:-1]}, beyond=0)"),
-          (GIVEN, f"{GIVEN[:-1]}, size=torch.positive)")),
+          "read[:, src_mask].", (READ, "bool(read[:, :src_mask.sum()].all())"), (READ, "bool(read[:, :5].all())")),
+    *each("Some output moves: that is not enough. Every one of the T_q outputs has to read each word of the memory: "
+          "take `.all()` of the words' columns, read[:, src_mask].", (READ, "bool(read[:, src_mask].any(0).all())"),
+          (READ, "bool(read[:, src_mask].any())"), (READ, "bool(read[:, src_mask].all(0).any())"),
+          (READ, "bool(read[:, src_mask].any(1).all())")),
 ), reasons={
-    **dict.fromkeys((
-        "when the layer does not read one word of the memory",
-        "when the layer does not read the last word of the memory, and there is no padding",
-        "when only one query sees one word of the padding",
-        "when the layer sees one word of the padding",
-        "when the padding stands in front of the words, and the layer sees the first of it"),
-        "Not every word of the memory, or not all padding, was put to the test on its own. `read` has a row for each: "
-        "take them all, read[src_mask] and read[~src_mask]."),
-    "IndexError":
-        "Other places than meant: x and memory differ in length, and places are counted from 0. `src_mask` picks rows, "
-        "one for each word of the memory: read[src_mask]. Columns are outputs.",
+    **dict.fromkeys(("when the layer does not read one word of the memory",
+                     "when the layer does not read the last word of the memory, and there is no padding"),
+                    "Not every word of the memory was put to the test. `read` has a column for each: take them all, "
+                    "read[:, src_mask]."),
+    "IndexError": "`src_mask` picks columns of `read`, one for each word of the memory: read[:, src_mask]. Rows are "
+                  "outputs.",
 })
 
 
