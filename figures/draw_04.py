@@ -88,9 +88,9 @@ ALT = {
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
         "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
-        "Two tables, empty, each with three rows, the outputs 0, 1 and 2: which of them move? Above, seen, "
-        "(T_q, T_q): a column for each word of the target, x at 0, 1 and 2, which changes. Below, read, (T_q, T_k): a "
-        "column for each word of the memory, five words and two pads, which changes.",
+        "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Above, seen, (T_q, T_q): "
+        "a column for each word of the target, x at 0, 1 and 2, which changes. Below, read, (T_q, T_k): a column for "
+        "each word of the memory, five words and two pads, which changes.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
