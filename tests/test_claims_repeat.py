@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from course_utils import cli
-from course_utils.claims import accepted, seeds
+from course_utils.claims import accepted, declared, repeat, seeds
 
 SETUP = "import os\nfrom course_utils.claims import claim\nseed = int(os.environ['COURSE_SEED'])"
 CLAIM = """claim("{id}", "It stays.", source="A 2015", published="1", measured={{"x": 1.0 * {x}}},
@@ -38,6 +38,14 @@ def course(tmp_path, monkeypatch):
     nbformat.write(new_notebook(cells=cells), folder / "02_b.ipynb")
     nbformat.write(new_notebook(cells=[new_code_cell("claims.table(rows)")]), folder / "00_start_here.ipynb")
     return tmp_path
+
+
+def test_a_claim_that_was_not_reached_has_not_held(course):
+    claims = declared.declared(course / "notebooks" / "02_b.ipynb")
+    told = {"version": "abc", "machine": "here", "date": "2026-01-01"}
+    line = repeat._keep(claims[:1], 0, {"found": {}, "stopped": "cell 1: it broke"}, told, "02_b seed 0")
+    assert line == "02_b seed 0: 0 of 1 claims as expected; not as expected: 02.not-at-all (cell 1: it broke)"
+    assert not seeds.read()["02.not-at-all"].seeds[0].holds
 
 
 def run(course, *words):

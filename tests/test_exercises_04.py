@@ -1,16 +1,18 @@
 """Lesson 04's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
 
+import ast
 import math
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from seeded_answers import Answers, right, wrong
+from seeded_answers import Answers, cells, right, wrong
 from torch import nn
 
 from course_utils import attention
 from course_utils.exercises import EXERCISES, lesson_04
+from course_utils.exercises.engine import code
 from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer
 
@@ -645,6 +647,13 @@ def test_planted_layers_break_and_keep_their_promises_clearly():
             assert ahead < 1e-5 if causal else ahead > 1e-3
             assert words > 1e-3 if reads_memory else words < 1e-5
             assert padding < 1e-5 if ignores_padding else padding > 1e-3
+
+
+def test_the_notebook_moves_words_as_the_check_does():
+    """Students' answers are judged with the package's `moves`, and run with the notebook's."""
+    (shown,) = (node for source in cells() if "def moves(" in source for node in ast.parse(source).body
+                if getattr(node, "name", "") == "moves")
+    assert [*map(ast.dump, ast.parse(code(moves)).body[0].body)] == [*map(ast.dump, shown.body)]
 
 
 def test_the_message_says_which_layer_was_judged_wrongly():

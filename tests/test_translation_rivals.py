@@ -8,8 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from course_utils.attention import CosineScore
 from course_utils.claims.stored import EXPERIMENTS, stored
 from course_utils.data.text import Vocab
+from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
@@ -35,6 +37,12 @@ def test_both_have_as_many_parameters():
     sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
              for make in rivals.MODELS.values()]
     assert max(sizes) < 1.02 * min(sizes)
+
+
+def test_the_recurrent_rival_has_the_score_and_the_query_that_learn_fastest():
+    decoder = rivals.MODELS["LSTM with attention"]((20, 20), 0.1).decoder
+    assert isinstance(decoder, LuongDecoder)
+    assert isinstance(decoder.score, CosineScore)
 
 
 @pytest.fixture

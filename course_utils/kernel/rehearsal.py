@@ -164,7 +164,7 @@ def _around() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] in ("cli.py", "doctor.py", "publish"):
+        if path.relative_to(package).parts[0] in ("claims", "cli.py", "doctor.py", "publish", "widgets"):
             continue
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode() + path.read_bytes())
     return " ".join([digest.hexdigest(), platform.python_version(), torch.__version__, np.__version__,

@@ -1,0 +1,72 @@
+"""The script behind lesson 04's *Is attention enough?*: every part is left out of the same model, trained alike."""
+
+import importlib
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils.claims.stored import EXPERIMENTS, stored
+from course_utils.data import train_test
+
+sys.path.insert(0, str(EXPERIMENTS))
+script = importlib.import_module("parts_left_out")
+
+
+def test_all_are_trained_alike(monkeypatch, tmp_path):
+    given, kept = {}, []
+
+    def fit(model, batches, *, label, **settings):
+        part, rest = label.split(", rate")
+        order = [batch.target.tolist() for batch in batches]
+        given.setdefault(part, []).append((rest, settings, type(model), model.config, order))
+
+    monkeypatch.setattr(script, "fit", fit)
+    monkeypatch.setattr(script, "train_test", lambda *_, seed: train_test(1100, 7, seed=seed))
+    monkeypatch.setattr(script, "translate", lambda model, sources, *_: [[] for _ in sources])
+    monkeypatch.setattr(script, "store", lambda path, command, seeds, results: kept.append((command, results)))
+    script.main(["--seeds", "0", "1", "--out", str(tmp_path / "here.json")])
+    assert list(given) == [*script.PARTS][:-1]
+    first, *others = given.values()
+    assert all(other == first for other in others)
+    assert [settings["lr"] for _, settings, *_ in first] == [*script.RATES, first[-1][1]["lr"]]
+    assert {settings["steps"] for _, settings, *_ in first} == {script.STEPS}
+    assert len(first[0][-1]) > 1
+    command, results = kept[-1]
+    assert command.startswith("python experiments/parts_left_out.py --steps 1000 --seeds 0 1")
+    assert [len(row["bleu"]) for row in results["parts"].values()] == [2] * len(given)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return script.Transformer(12, 12, script.Config(d_model=16, n_heads=2, d_ff=32))
+
+
+def test_what_is_left_out_is_left_out(model):
+    """A norm that is none, a network and an attention that add nothing, positions that are zero."""
+    x = torch.randn(2, 5, 16)
+    script.PARTS["attention, path, positions"](model)
+    for layer in script.layers(model):
+        assert not layer.feed_forward(x).any()
+        assert all(isinstance(part, nn.Identity) for name, part in layer.named_children() if name.startswith("norm"))
+    assert isinstance(model.encoder.norm, nn.Identity)
+    assert model.positions.any()
+    script.PARTS["no positions"](model)
+    assert not model.positions.any()
+    script.PARTS["no self-attention"](model)
+    for layer in script.layers(model):
+        output = layer.self_attention(x, need_weights=False)[0]
+        assert torch.equal(output, output[:, :1].expand_as(output))        # the bias at most
+
+
+def test_the_stored_runs_are_those_of_the_script():
+    measured = stored("parts_left_out")
+    assert list(measured.results["parts"]) == [*script.PARTS][:-1]
+    assert (measured.results["steps"], tuple(measured.results["rates"])) == (script.STEPS, script.RATES)
+    for row in measured.results["parts"].values():
+        losses = row["held_out_loss"]
+        assert losses[str(row["rate"])] == min(losses.values())
+        assert row["bleu"][0] == row["bleu_at_rate"][str(row["rate"])]
+        assert len(row["bleu"]) == len(measured.seeds)
