@@ -17,11 +17,13 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import matplotlib
 import pytest
 
 from course_utils.doctor import BROWSERS, find_browser
+from course_utils.widgets.base import CourseWidget
 
 LOCAL = ("http://127.0.0.1", "http://localhost", "ws://127.0.0.1", "ws://localhost")
 LOCAL += ("file:", "data:", "blob:", "about:")
@@ -70,38 +72,101 @@ def browser():
         browser.close()
 
 
+def _guarded(browser, **options):
+    """A context that reaches nothing outside this machine; what it asked for in vain, and its script errors."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
+    context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
+    outside, errors = [], []
+
+    def note(request):  # a page's request or web socket
+        if not request.url.startswith(LOCAL):
+            outside.append(request.url)
+
+    context.route(lambda url: not url.startswith(LOCAL), lambda route: route.abort())
+    context.on("request", note)
+    context.on("page", lambda page: page.on("websocket", note))
+    context.on("weberror", lambda e: errors.append(f"uncaught: {e.error}"))
+    context.on("console", lambda m: errors.append(f"console: {m.text}") if m.type == "error" else None)
+    return context, outside, errors
+
+
+class _Shared:
+    """A context for a module's ordinary pages. One page stays open in it, so that the others begin in half the time.
+
+    What a test leaves behind beyond its pages (a clock, something stored) ends the context, too.
+    """
+
+    def __init__(self, browser):
+        self.browser, self.guarded = browser, None
+
+    def open(self):
+        if self.guarded is None:
+            self.guarded = _guarded(self.browser)
+            self.guarded[0].new_page().goto(Path(__file__).as_uri())  # as the others, a file
+        return self.guarded
+
+    def clear(self):
+        context, outside, errors = self.guarded
+        clean = all(map(self._is_clean, context.pages[1:]))
+        for page in context.pages[1:]:
+            page.close()
+        outside.clear()
+        errors.clear()
+        if not clean:
+            self.close()
+
+    @staticmethod
+    def _is_clean(page) -> bool:
+        from playwright.sync_api import Error
+
+        try:
+            return page.evaluate("!('__pwClock' in globalThis) && !localStorage.length && !document.cookie")
+        except Error:  # a page that has crashed, or does not answer
+            return False
+
+    def close(self):
+        if self.guarded is not None:
+            self.guarded[0].close()
+            self.guarded = None
+
+
+@pytest.fixture(scope="module")
+def shared_context(browser):
+    """The context in which a module's ordinary pages open."""
+    shared = _Shared(browser)
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def open_page(browser):
+def open_page(browser, shared_context, request):
     """A function that opens a guarded page; its keywords go to Playwright's ``browser.new_context``.
 
     The page has two extra attributes, which also cover the windows it opens: ``outside_requests`` (addresses
     outside this machine that it asked for, all refused) and ``script_errors`` (uncaught exceptions and console
-    errors).
+    errors). A page of ordinary options, whatever its size, shares a context with others of the module, unless it
+    visits a Jupyter server, which stores things.
     """
-    contexts = []
+    own, shared = [], []
 
-    def guarded(**options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
-        context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
-        contexts.append(context)
-        outside, errors = [], []
-
-        def note(request):  # a page's request or web socket
-            if not request.url.startswith(LOCAL):
-                outside.append(request.url)
-
-        context.route(lambda url: not url.startswith(LOCAL), lambda route: route.abort())
-        context.on("request", note)
-        context.on("page", lambda page: page.on("websocket", note))
-        context.on("weberror", lambda e: errors.append(f"uncaught: {e.error}"))
-        context.on("console", lambda m: errors.append(f"console: {m.text}") if m.type == "error" else None)
+    def opened(**options):
+        if options.keys() <= {"viewport"} and "jupyter" not in request.fixturenames:
+            context, outside, errors = shared_context.open()
+            shared.append(context)
+        else:
+            context, outside, errors = _guarded(browser, **options)
+            own.append(context)
         page = context.new_page()
+        if shared and "viewport" in options:
+            page.set_viewport_size(options["viewport"])
         page.outside_requests, page.script_errors = outside, errors
         return page
 
-    yield guarded
-    for context in contexts:
+    yield opened
+    for context in own:
         context.close()
+    if shared:
+        shared_context.clear()
 
 
 @pytest.fixture
@@ -111,12 +176,21 @@ def browser_page(open_page):
 
 
 @pytest.fixture
-def show(browser_page, tmp_path):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong."""
+def show(browser_page, tmp_path, monkeypatch):
+    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong.
+
+    Where scripts run, a widget's picture for pages without them is left out: nobody would see it, and it takes longer
+    to draw than the rest of the page.
+    """
+    def html(part, page):
+        with monkeypatch.context() as patch:
+            if page is browser_page:
+                patch.setattr(CourseWidget, "_still_html", lambda widget: "")
+            return part if isinstance(part, str) else part.to_html()
 
     def _show(*parts, page=browser_page):
         file = tmp_path / "page.html"
-        body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
+        body = "\n".join(html(part, page) for part in parts)
         file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
         page.goto(file.as_uri())
         page.mouse.move(1, 1)  # the first event of all has no movement
