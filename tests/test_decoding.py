@@ -348,6 +348,17 @@ def test_no_sentence_at_all_is_refused(decode):
             decode(make_model(), source)
 
 
+@pytest.mark.parametrize("decode", [greedy, beam_search, sample])
+def test_a_list_is_no_source(decode):
+    with pytest.raises(TypeError, match=r"source is a list; expected a tensor of ids \(B, T_k\).* translate"):
+        decode(make_model(), sources().tolist())
+
+
+def test_a_temperature_is_a_number():
+    with pytest.raises(TypeError, match="temperature is '1', a str; expected a number"):
+        sample(make_model(), sources(), temperature="1")
+
+
 def test_afterwards_each_part_is_in_the_mode_it_was_in():
     model = nn.Sequential(nn.Dropout(), nn.Dropout())
     model[1].eval()

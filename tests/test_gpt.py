@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from course_utils import gpt
 from course_utils.attention import MultiHeadAttention, causal_mask
-from course_utils.data import prompts
+from course_utils.data import download, prompts
 from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, llama_config, smollm2
 from course_utils.gpt.model import GPTLayer
 from course_utils.gpt.prompting import question
@@ -323,7 +323,7 @@ def test_the_better_wording_of_a_question_counts(published):
 # --- the published weights ------------------------------------------------------------------------------------------
 
 def test_without_the_package_it_says_what_to_type(monkeypatch):
-    monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="course fetch"):
         gpt.load()
 

@@ -265,6 +265,11 @@ class Bigrams(nn.Module):
         return self.table[target], None
 
 
+def test_a_batch_of_another_kind_is_refused_in_words():
+    with pytest.raises(TypeError, match="a batch is a tuple without a target; expected a data.text.Batch"):
+        sequence_loss(Bigrams(), (torch.ones(2, 3), torch.ones(2)))
+
+
 def test_the_loss_is_the_mean_surprise_of_the_next_words():
     model = Bigrams()
     log_p = model.table.log_softmax(-1)

