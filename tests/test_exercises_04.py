@@ -230,7 +230,7 @@ def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, p
     return norm_2(x + feed_forward(h))
 
 
-@wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `h + feed_forward(norm_2(h))`")
+@wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `s + feed_forward(norm_2(s))`")
 def el_first_residual_lost(x, attention, feed_forward, norm_1, norm_2, pre_norm):
     if pre_norm:
         x = attention(norm_1(x))
@@ -571,11 +571,12 @@ def kp_shapes(layer, x, memory, src_mask):
     return right_shape, right_shape, right_shape
 
 
-def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all())):
+def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all()),
+       ignores=lambda read, words: not read[:, ~words].any()):
     """An answer with another line for one promise."""
     def keeps_promises(layer, x, memory, src_mask):
         seen, read = moves(layer, x, memory, src_mask)
-        return causal(seen), reads(read, src_mask), not read[:, ~src_mask].any()
+        return causal(seen), reads(read, src_mask), ignores(read, src_mask)
     return keeps_promises
 
 
@@ -590,6 +591,9 @@ def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: boo
     (kp(reads=lambda read, words: bool(read[words].all())), "`src_mask` picks columns of `read`"),
     (kp(reads=lambda read, words: bool(read[:, :-1][:, words[:-1]].all())), "Not every word of the memory"),
     (kp(reads=lambda read, words: bool(read[:, 1:][:, words[1:]].all())), "Not every word of the memory"),
+    (kp(ignores=lambda read, words: bool((read & ~words).any())), "words and padding are mixed up"),
+    (kp(ignores=lambda read, words: not read[:, words].any()), "words and padding are mixed up"),
+    (kp(ignores=lambda read, words: not (read | words).all()), "one output that moves is a leak"),
 ])
 def test_a_line_for_a_promise_that_is_wrong(answer, why):
     verdict = EXERCISES["keeps_promises"].judge(answer)

@@ -270,6 +270,7 @@ def _planted(rng, what, of_self=(), of_cross=(), weigh_memory=attention.masked_s
 
 
 CAUSAL, READ = "not seen.triu(1).any()", "bool(read[:, src_mask].all())"
+IGNORED = "not read[:, ~src_mask].any()"
 
 KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
     "on ordinary inputs": _planted("a right one", width=3),
@@ -315,6 +316,11 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
           "take `.all()` of the words' columns, read[:, src_mask].", (READ, "bool(read[:, src_mask].any(0).all())"),
           (READ, "bool(read[:, src_mask].any())"), (READ, "bool(read[:, src_mask].all(0).any())"),
           (READ, "bool(read[:, src_mask].any(1).all())")),
+    *each("ignores_padding is turned round, or words and padding are mixed up. ~src_mask is True for padding: no "
+          "output may move with that.", (IGNORED, "bool(read[:, ~src_mask].any())"),
+          (IGNORED, "not read[:, src_mask].any()")),
+    ("`.any()` of the padding's columns, not `.all()`: one output that moves is a leak, and where there is no padding "
+     "`.all()` of no columns is True.", IGNORED, "not read[:, ~src_mask].all()"),
 ), reasons={
     **dict.fromkeys(("when the layer does not read one word of the memory",
                      "when the layer does not read the last word of the memory, and there is no padding"),

@@ -116,7 +116,7 @@ def named(right: Formula, mine: Formula) -> dict[Formula, str]:
     """Short names for what one of the two repeats: first what is right, the longest first."""
     names: dict[Formula, str] = {}
     for part in sorted(right.inner() | mine.inner(), key=lambda part: (part not in right.inner(), -len(str(part)))):
-        tried = {**names, part: "hkmnpq"[len(names)]}
+        tried = {**names, part: "smnpqr"[len(names)]}                     # h is a name in exercise 2
         if any(len(re.findall(rf"\b{tried[part]}\b", formula.written(tried))) > 1 for formula in (right, mine)):
             names = tried
         if len(names) == 6:
