@@ -27,6 +27,7 @@ from course_utils.widgets.base import CourseWidget
 
 LOCAL = ("http://127.0.0.1", "http://localhost", "ws://127.0.0.1", "ws://localhost")
 LOCAL += ("file:", "data:", "blob:", "about:")
+VIEWPORT = {"width": 1280, "height": 720}
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -74,7 +75,7 @@ def browser():
 
 def _guarded(browser, **options):
     """A context that reaches nothing outside this machine; what it asked for in vain, and its script errors."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 720}, **options})
+    context = browser.new_context(**{"viewport": VIEWPORT, **options})
     context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
     outside, errors = [], []
 
@@ -144,21 +145,22 @@ def open_page(browser, shared_context, request):
 
     The page has two extra attributes, which also cover the windows it opens: ``outside_requests`` (addresses
     outside this machine that it asked for, all refused) and ``script_errors`` (uncaught exceptions and console
-    errors). A page of ordinary options, whatever its size, shares a context with others of the module, unless it
-    visits a Jupyter server, which stores things.
+    errors). A page of ordinary options, whatever its size and colours, shares a context with others of the module,
+    unless it visits a Jupyter server, which stores things.
     """
     own, shared = [], []
 
     def opened(**options):
-        if options.keys() <= {"viewport"} and "jupyter" not in request.fixturenames:
+        if options.keys() <= {"viewport", "color_scheme"} and "jupyter" not in request.fixturenames:
             context, outside, errors = shared_context.open()
             shared.append(context)
+            page = context.new_page()
+            page.set_viewport_size(options.get("viewport", VIEWPORT))
+            page.emulate_media(color_scheme=options.get("color_scheme"))
         else:
             context, outside, errors = _guarded(browser, **options)
             own.append(context)
-        page = context.new_page()
-        if shared and "viewport" in options:
-            page.set_viewport_size(options["viewport"])
+            page = context.new_page()
         page.outside_requests, page.script_errors = outside, errors
         return page
 
