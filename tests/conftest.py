@@ -107,12 +107,15 @@ class _Shared:
         return self.guarded
 
     def clear(self):
-        context, outside, errors = self.guarded
-        clean = all(map(self._is_clean, context.pages[1:]))
-        for page in context.pages[1:]:
+        if self.guarded is None:
+            return
+        context, *heard = self.guarded
+        pages = context.pages[1:]
+        clean = all(map(self._is_clean, pages))
+        for page in pages:
             page.close()
-        outside.clear()
-        errors.clear()
+        for kept in heard:
+            kept.clear()
         if not clean:
             self.close()
 
@@ -148,12 +151,11 @@ def open_page(browser, shared_context, request):
     errors). A page of ordinary options, whatever its size and colours, shares a context with others of the module,
     unless it visits a Jupyter server, which stores things.
     """
-    own, shared = [], []
+    own = []
 
     def opened(**options):
         if options.keys() <= {"viewport", "color_scheme"} and "jupyter" not in request.fixturenames:
             context, outside, errors = shared_context.open()
-            shared.append(context)
             page = context.new_page()
             page.set_viewport_size(options.get("viewport", VIEWPORT))
             page.emulate_media(color_scheme=options.get("color_scheme"))
@@ -167,8 +169,7 @@ def open_page(browser, shared_context, request):
     yield opened
     for context in own:
         context.close()
-    if shared:
-        shared_context.clear()
+    shared_context.clear()
 
 
 @pytest.fixture
@@ -184,15 +185,12 @@ def show(browser_page, tmp_path, monkeypatch):
     Where scripts run, a widget's picture for pages without them is left out: nobody would see it, and it takes longer
     to draw than the rest of the page.
     """
-    def html(part, page):
+    def _show(*parts, page=browser_page):
+        file = tmp_path / "page.html"
         with monkeypatch.context() as patch:
             if page is browser_page:
                 patch.setattr(CourseWidget, "_still_html", lambda widget: "")
-            return part if isinstance(part, str) else part.to_html()
-
-    def _show(*parts, page=browser_page):
-        file = tmp_path / "page.html"
-        body = "\n".join(html(part, page) for part in parts)
+            body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
         file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
         page.goto(file.as_uri())
         page.mouse.move(1, 1)  # the first event of all has no movement

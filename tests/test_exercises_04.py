@@ -594,6 +594,8 @@ def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: boo
     (kp(ignores=lambda read, words: bool((read & ~words).any())), "words and padding are mixed up"),
     (kp(ignores=lambda read, words: not read[:, words].any()), "words and padding are mixed up"),
     (kp(ignores=lambda read, words: not (read | words).all()), "one output that moves is a leak"),
+    (kp(ignores=lambda read, words: not (read & ~words)[0].any()), "or not all padding, was put to the test"),
+    (kp(ignores=lambda read, words: not (read & ~words)[:, :-1].any()), "or not all padding, was put to the test"),
 ])
 def test_a_line_for_a_promise_that_is_wrong(answer, why):
     verdict = EXERCISES["keeps_promises"].judge(answer)

@@ -323,9 +323,10 @@ KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ig
      "`.all()` of no columns is True.", IGNORED, "not read[:, ~src_mask].all()"),
 ), reasons={
     **dict.fromkeys(("when the layer does not read one word of the memory",
-                     "when the layer does not read the last word of the memory, and there is no padding"),
-                    "Not every word of the memory was put to the test. `read` has a column for each: take them all, "
-                    "read[:, src_mask]."),
+                     "when the layer does not read the last word of the memory, and there is no padding",
+                     "when only one query sees one word of the padding"),
+                    "Not every word of the memory, or not all padding, was put to the test. `read` has a column for "
+                    "each: take them all, read[:, src_mask] and read[:, ~src_mask]."),
     "IndexError": "`src_mask` picks columns of `read`, one for each word of the memory: read[:, src_mask]. Rows are "
                   "outputs.",
 })
