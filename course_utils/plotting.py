@@ -98,6 +98,16 @@ class LiveCurve:
         self.drawn = time.monotonic()
 
 
+def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, **text) -> None:
+    """A horizontal bar of the mean of several runs, on an axis that ends near 100: a dot for each run, and the mean in
+    whole numbers behind them. ``text``: how that is written.
+    """
+    mean = sum(runs) / len(runs)
+    axes.barh(y, mean, color=colour)
+    axes.plot(runs, [y] * len(runs), "o", color=INK, markersize=6)
+    axes.text(max(runs) + 2, y, f"{mean:.0f}", va="center", fontweight="bold", **text)
+
+
 def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str,
                 colours: Sequence[str] = LINES) -> Figure:
     """One line a model over groups such as sentence lengths, each named at its right end.

@@ -268,6 +268,15 @@ def test_a_run_without_a_step_has_no_curve(notebook):
     assert notebook.new == []
 
 
+def test_a_bar_of_runs_is_their_mean_with_a_dot_for_each():
+    figure, axes = plt.subplots()
+    plotting.bar_of_runs(axes, 3, [90, 91, 95], plotting.GOOD, fontsize=17)
+    (bar,), (dots,), (mean,) = axes.patches, axes.lines, axes.texts
+    assert (bar.get_width(), bar.get_y() + bar.get_height() / 2) == (92, 3)
+    assert dots.get_xydata().tolist() == [[90, 3], [91, 3], [95, 3]]
+    assert (mean.get_text(), mean.get_position(), mean.get_fontsize()) == ("92", (97, 3), 17)
+
+
 def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
     figure = plotting.plot_runs({"a": {50: [1.0, 3.0], 200: [4.0, 6.0]}, "b": {50: [0.0, 0.0], 200: [5.0, 5.0]}},
                                 "labels", "accuracy", guessing=2.0)
