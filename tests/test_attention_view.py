@@ -129,11 +129,6 @@ def test_first_cell_is_a_telling_one():
         ({"weights": (WEIGHTS, None)}, r"weights\[1\] is None: this layer has no attention.*eager"),
         ({"weights": (batches(2, 1, 2, 3, 4),) * 2}, r"weights\[0\] is a tuple: generate\(\)"),
         ({"weights": [WEIGHTS, WEIGHTS[:, :3]]}, r"weights\[1\] has shape \(3, 3\), weights\[0\] has \(3, 4\)"),
-        ({"segments": [0, 0, 1]}, "rows and columns must be the same tokens: there are 3 rows and 4 columns"),
-        ({"weights": WEIGHTS[:, :3] / WEIGHTS[:, :3].sum(1, True), "columns": None, "segments": [0, 1]},
-         r"2 segments \[0, 1\] for 3 tokens"),
-        ({"weights": WEIGHTS[:, :3] / WEIGHTS[:, :3].sum(1, True), "columns": None, "segments": [0, 1, 2]},
-         r"3 segments \[0, 1, 2\] for 3 tokens; expected one 0 or 1"),
         ({"queries": torch.zeros(3, 2)}, "queries and keys belong together"),
         ({"queries": torch.zeros(4, 2), "keys": torch.zeros(4, 2)}, "queries have 4 tokens, the weights have 3"),
         ({"queries": torch.zeros(2, 3, 2), "keys": torch.zeros(4, 2)}, "queries have 2 heads, the weights have 1"),
@@ -179,14 +174,6 @@ def test_places_that_do_not_exist(changes, message):
     with pytest.raises(traitlets.TraitError, match=message):
         there.set_trait(*changes.popitem())
     assert (there.cell, there.layer, there.head, there.view) == ((1, 1), 0, 0, "matrix")
-
-
-def test_sentences_need_segments():
-    with pytest.raises(traitlets.TraitError, match='between="AB" needs segments='):
-        view().between = "AB"
-    with pytest.raises(traitlets.TraitError, match='between="AB" needs segments='):
-        view(between="AB")
-    assert AttentionView(softmax(3, 3), ROWS, segments=[0, 0, 1], between="BA").between == "BA"
 
 
 def test_rows_that_do_not_sum_to_one_warn_once():

@@ -222,7 +222,7 @@ def test_alignment_is_drawn_on_top_and_explained(show):
     assert "true link" not in readout(page)
 
 
-# --- several heads, two sentences, padding ---
+# --- several heads, padding ---
 
 
 def expected_links(layer, heads):
@@ -266,32 +266,7 @@ def test_every_one_of_eighteen_heads_looks_different(show):
     assert len(set(lines)) == 18
 
 
-SENTENCES = [0, 1, 1, 0]
 PAIR = np.random.default_rng(3).dirichlet(np.ones(4), size=4)
-
-
-@pytest.mark.parametrize("kind", ["links", "matrix"])
-def test_from_one_sentence_to_another(show, kind):
-    page = show(AttentionView(PAIR, list("abcd"), segments=SENTENCES, view=kind))
-    chooser = page.get_by_label("sentences")
-    for between in ("AB", "BB", "all"):
-        chooser.select_option(between)
-        first, second = ([between == "all" or "AB"[s] == side for s in SENTENCES] for side in (between[0], between[1]))
-        for side, takes_part in (("query", first), ("key", second)):
-            out = page.locator(f".av-token.av-{side}").evaluate_all("t => t.map(e => e.classList.contains('is-out'))")
-            assert out == [not part for part in takes_part]
-        if kind == "links":
-            assert {pair[1:] for pair in links(page)} == set(zip(*np.nonzero(np.outer(first, second)), strict=True))
-        else:
-            covered = page.evaluate("""() => [0, 1, 2, 3].map((i) => [0, 1, 2, 3].map((j) => {
-              const { left, top, width, height } = document.querySelector(".av-board").getBoundingClientRect();
-              const x = left + (j + 0.5) * width / 4, y = top + (i + 0.5) * height / 4;
-              return [...document.querySelectorAll(".av-out")].some((node) => {
-                const box = node.getBoundingClientRect();
-                return box.left < x && x < box.right && box.top < y && y < box.bottom;
-              });
-            }))""")
-            np.testing.assert_array_equal(covered, ~np.outer(first, second))
 
 
 def test_padding_is_grey_and_named(show):
@@ -695,22 +670,17 @@ def test_live_512_by_512_by_12_a_key_finds_the_next_head(show):
 def test_axe_finds_nothing_serious(show, kind):
     tokens = ["a", "b", "c", "[PAD]"]
     weights, keys = SQUARE
-    shown = AttentionView(weights, tokens, segments=SENTENCES, queries=keys, keys=keys, view=kind, heads=[0, 1])
+    shown = AttentionView(weights, tokens, queries=keys, keys=keys, view=kind, heads=[0, 1])
     page = show("<title>attention</title><main><h1>attention</h1>", shown, "</main>")
-    for between in ("all", "AB"):
-        if between != "all":
-            if kind not in ("matrix", "links"):
-                continue
-            page.get_by_label("sentences").select_option(between)
-        assert serious(page, ".attention-view") == []
+    assert serious(page, ".attention-view") == []
 
 
 # --- the JavaScript by itself ---
 
 TENSOR = {"shape": [1, 1, 1, 2], "top": 1, "rows": ["q"], "columns": ["a", "b"], "alignment": []}
 TENSOR["heads"] = {"0": {"weights": {"peak": 1, "uint16": "AAD//w=="}}}  # 0 and 1
-RAW = {"_content": {"": TENSOR}, "part": "", "cell": [0, 0], "layer": 0, "head": 0, "heads": [], "view": "matrix"}
-RAW |= {"between": "all", "title": ""}
+RAW = {"_content": {"": TENSOR}, "part": "", "cell": [0, 0], "layer": 0, "head": 0, "heads": [], "view": "matrix",
+       "title": ""}
 
 
 def test_update_draws_in_place_and_tells_nothing(show):
@@ -732,18 +702,16 @@ def test_update_draws_in_place_and_tells_nothing(show):
 
 
 def test_what_the_kernel_has_not_sent_is_waited_for(show):
-    state = RAW | {"_content": {"": TENSOR | {"shape": [1, 2, 1, 2], "edition": 3}}}
+    state = RAW | {"_content": {"": TENSOR | {"shape": [1, 2, 1, 2]}}}
     page = mounted(show, "AttentionView", "attention_view", state, "(question) => asked.push(question)")
-    page.evaluate("""send = (head, edition, ...values) => shown.answer(
-      { head, part: "", edition, arrays: ["weights"] }, [new DataView(Float32Array.from(values).buffer)])""")
+    page.evaluate("""send = (head, ...values) => shown.answer(
+      { head, part: "", arrays: ["weights"] }, [new DataView(Float32Array.from(values).buffer)])""")
     assert readout(page).startswith("q → a  0.0000")
     for _ in range(3):
         page.locator(".av-stage").press("]")
-    assert page.evaluate("asked") == [{"head": 1, "part": "", "edition": 3}]
+    assert page.evaluate("asked") == [{"head": 1, "part": ""}]
     assert readout(page) == "waiting for the kernel to send layer 0, head 1"
-    page.evaluate("send(1, 2, 0.9, 0.1)")  # an answer about other weights
-    assert readout(page).startswith("waiting")
-    page.evaluate("send(1, 3, 0.25, 0.75)")
+    page.evaluate("send(1, 0.25, 0.75)")
     assert readout(page).startswith("q → a  0.250")
     np.testing.assert_allclose(pixels(page), colours(np.array([[0.25, 0.75]])), atol=3)
     page.locator(".av-stage").press("]")
@@ -751,15 +719,15 @@ def test_what_the_kernel_has_not_sent_is_waited_for(show):
     assert readout(page).startswith("q → a  0.250")
     assert page.evaluate("asked.length") == 1
     page.get_by_role("button", name="Grid").click()
-    assert page.evaluate("asked[1]") == {"thumbnails": True, "part": "", "edition": 3}
+    assert page.evaluate("asked[1]") == {"thumbnails": True, "part": ""}
     assert readout(page) == "layer 0, head 1 waiting for the kernel"
 
 
 def test_the_neighbours_are_fetched_before_they_are_wanted(show):
-    state = RAW | {"_content": {"": TENSOR | {"shape": [1, 5, 1, 2], "edition": 0}}}
+    state = RAW | {"_content": {"": TENSOR | {"shape": [1, 5, 1, 2]}}}
     page = mounted(show, "AttentionView", "attention_view", state, "(question) => asked.push(question.head)")
     page.evaluate("""send = (head) => shown.answer(
-      { head, part: "", edition: 0, arrays: ["weights"] }, [new DataView(Float32Array.of(head / 10, 1).buffer)])""")
+      { head, part: "", arrays: ["weights"] }, [new DataView(Float32Array.of(head / 10, 1).buffer)])""")
     assert page.evaluate("asked") == [1]  # one at a time
     page.evaluate("painted = document.querySelector('.av-cells').getContext('2d'); painted.clearRect(0, 0, 9, 9)")
     page.evaluate("send(1)")

@@ -84,7 +84,6 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     ({"weights": three()._replace(cross=softmax(2, 3, 4, 6))}, r"cross: 5 tokens in columns, .* have 6 column"),
     ({"weights": three()._replace(encoder=softmax(5))}, r"encoder: weights have 1 axes, shape \(5,\)"),
     ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
-    ({"segments": [0] * 5}, "segments belong to one attention, but three were given"),
     ({"queries": softmax(4, 2)}, "queries are of type Tensor, but the weights are three attentions; expected a map"),
     ({"keys": {"self": 1}}, "keys are a mapping of self, but the weights are three"),
     ({"queries": {"cross": softmax(2, 3, 4, 2)}}, "cross: queries and keys belong together"),

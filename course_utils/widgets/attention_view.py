@@ -18,7 +18,6 @@ from .tensors import (
     read_of_parts,
     read_parts,
     read_queries_and_keys,
-    read_segments,
     read_tokens,
     read_weights,
     thumbnails,
@@ -74,14 +73,12 @@ class AttentionView(CourseWidget):
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
         alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
             cross-attention. Default: none.
-        layer, head, heads, part, between: those shown first, as the attributes. Default: 0, 0, only ``head``, of three
-            attentions the cross-attention, and all sentences.
+        layer, head, heads, part: those shown first, as the attributes. Default: 0, 0, only ``head``, and of three
+            attentions the cross-attention.
         cell: the pair ``(row, column)`` selected first. Default: of each row's strongest key, the strongest off the
             diagonal, because a view should show something at once.
         view: ``"matrix"``, ``"links"``, ``"grid"`` or ``"neuron"``.
         title: a line above the view. Default: none.
-        segments: for self-attention over two sentences, 0 (A) or 1 (B) for each token, as ``token_type_ids``; then
-            the links and the matrix can be limited to those from one sentence to another. Default: none.
         queries, keys: ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, for the neuron view; the softmax
             of their products over the root of d must be the weights. Of three attentions, mappings or NamedTuples
             with ``encoder``, ``decoder`` or ``cross``; the neuron view is there for those that are given.
@@ -100,17 +97,14 @@ class AttentionView(CourseWidget):
         part: which of three attentions is shown, two-way: ``"encoder"``, ``"decoder"`` or ``"cross"``; empty if there
             is one. A part with the same queries selects the same query, and its strongest key; another one the cell
             that a new view would select. A part without queries and keys leaves the neuron view for the matrix.
-        between: which sentences are shown, two-way, if ``segments`` are given: ``"all"``, ``"AA"``, ``"AB"`` (queries
-            of A, keys of B), ``"BA"`` or ``"BB"``.
         weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown (read only).
         rows, columns, alignment: of the part shown (tuples).
 
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
-            segments, queries or keys that do not fit an axis; for an alignment outside the matrix; for ``causal``
-            weights that look ahead.
-        traitlets.TraitError: for a cell, layer, head, part or view that does not exist, and for sentences without
-            ``segments``.
+            queries or keys that do not fit an axis; for an alignment outside the matrix; for ``causal`` weights that
+            look ahead.
+        traitlets.TraitError: for a cell, layer, head, part or view that does not exist.
 
     Warns:
         UserWarning: once, if a row sums neither to one nor to zero.
@@ -118,7 +112,7 @@ class AttentionView(CourseWidget):
 
     _widget = "AttentionView"
     _files = "attention_view"
-    _names = ("_content", "part", "cell", "layer", "head", "heads", "view", "between", "title")
+    _names = ("_content", "part", "cell", "layer", "head", "heads", "view", "title")
 
     # for each part (of one attention, the part "") everything that describes its tensor, and what is already known of
     # its heads: one trait, so that they change together
@@ -129,16 +123,14 @@ class AttentionView(CourseWidget):
     head = traitlets.Int(0).tag(sync=True)
     heads = traitlets.List(traitlets.Int()).tag(sync=True)
     view = traitlets.Enum(("matrix", "links", "grid", "neuron"), "matrix").tag(sync=True)
-    between = traitlets.Enum(("all", "AA", "AB", "BA", "BB"), "all").tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
                  alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int = 0,
                  cell: tuple[int, int] | None = None, view: str = "matrix", title: str = "", *,
-                 heads: Sequence[int] = (), part: str | None = None, between: str = "all",
-                 segments: Sequence[int] | None = None, queries=None, keys=None,
+                 heads: Sequence[int] = (), part: str | None = None, queries=None, keys=None,
                  inputs: Sequence[str] | None = None, causal: bool = False, steps: Sequence[int] | None = None):
-        given = _Given(*unpacked(weights, rows, columns, alignment), queries, keys, segments, causal)
+        given = _Given(*unpacked(weights, rows, columns, alignment), queries, keys, causal)
         arrays, content = _read_all(given, inputs)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
@@ -154,7 +146,7 @@ class AttentionView(CourseWidget):
         cell = content[part]["cell"] if cell is None else cell
         self._arrays = arrays
         super().__init__(_content=content, part=part, layer=layer, head=head, cell=cell, heads=heads, view=view,
-                         between=between, title=title)
+                         title=title)
         self.on_msg(self._answer)
 
     @property
@@ -211,12 +203,6 @@ class AttentionView(CourseWidget):
         if proposal["value"] == "neuron" and not self._shown["width"]:
             of = f" for the part {self.part!r}" if self.part else ""
             raise traitlets.TraitError(f'the view "neuron" needs queries= and keys=, which were not given{of}.')
-        return proposal["value"]
-
-    @traitlets.validate("between")
-    def _sentences_exist(self, proposal):
-        if proposal["value"] != "all" and not self._shown["segments"]:
-            raise traitlets.TraitError(f'between="{proposal["value"]}" needs segments=, which were not given.')
         return proposal["value"]
 
     @traitlets.observe("part")
@@ -328,7 +314,7 @@ class AttentionView(CourseWidget):
             weights = arrays["weights"][:, :, :side, :side]
             n_rows, n_columns = weights.shape[2:]
             arrays = {"weights": weights}
-            content |= {"shape": list(weights.shape), "width": 0, "segments": content["segments"][:side]}
+            content |= {"shape": list(weights.shape), "width": 0}
             content |= {"rows": content["rows"][:side], "columns": content["columns"][:side]}
             content["alignment"] = [[i, j] for i, j in content["alignment"] if i < n_rows and j < n_columns]
             content["padding"] = [[k for k in marked if k < side] for marked in content["padding"]]
@@ -377,7 +363,6 @@ class _Given(NamedTuple):
     alignment: Iterable[tuple[int, int]] | None = None
     queries: object = None
     keys: object = None
-    segments: Sequence[int] | None = None
     causal: bool = False
     names: tuple[str, str] = ("rows", "columns")  # what the caller calls the two
 
@@ -404,8 +389,6 @@ def _by_part(given: _Given, inputs: Sequence[str] | None) -> dict[str, _Given]:
     if given.columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
                          "given.")
-    if given.segments is not None:
-        raise ValueError("segments belong to one attention, but three were given; give its tensor alone.")
     queries, keys = (read_of_parts(name, {} if values is None else values)
                      for name, values in (("queries", given.queries), ("keys", given.keys)))
     source, target = (given.columns, "columns"), (given.rows, "rows")
@@ -438,7 +421,6 @@ def _read(given: _Given) -> tuple[dict, dict]:
         "rows": rows,
         "columns": columns,
         "alignment": read_links(given.alignment, rows, columns),
-        "segments": read_segments(given.segments, rows, columns),
         "padding": [[k for k, token in enumerate(tokens) if token in PADDING] for tokens in (rows, columns)],
         "causal": given.causal,
         "width": pair[0].shape[3] if pair else 0,  # of queries and keys

@@ -218,20 +218,6 @@ def read_links(alignment, rows: Sequence[str], columns: Sequence[str]) -> list[l
     return [list(link) for link in links]
 
 
-def read_segments(segments, rows: Sequence[str], columns: Sequence[str]) -> list[int]:
-    """For each token 0 (sentence A) or 1 (sentence B); empty if not given."""
-    if segments is None:
-        return []
-    if rows != columns:
-        raise ValueError("segments say which tokens belong to sentence A and B, so rows and columns must be the same "
-                         f"tokens: there are {len(rows)} rows and {len(columns)} columns.")
-    segments = [int(segment) for segment in segments]
-    if len(segments) != len(rows) or not {0, 1}.issuperset(segments):
-        raise ValueError(f"{len(segments)} segments {sorted(set(segments))} for {len(rows)} tokens; expected one 0 or "
-                         "1 a token.")
-    return segments
-
-
 def must_not_look_ahead(weights: np.ndarray) -> None:
     """A ValueError if weights that are said to be causal are not square, or a query looks at a key after it."""
     if weights.shape[2] != weights.shape[3]:

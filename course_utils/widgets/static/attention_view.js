@@ -1,10 +1,10 @@
 // The attention view: every head as a small picture, or one head as a matrix, as links between two columns of
 // tokens, or down to the products of a query and a key.
 //
-// State: {_content: {part: {shape, steps (of a film, whose "heads" are one head at these training steps), top, rows, columns, alignment, segments, padding, causal, width, cell, heads,
-// edition or cut}}, part, cell, layer, head, heads, view, between, title}. The parts are those of PARTS, or one without
-// a name. Rows are queries (purple), columns are keys (orange); `cell` is [row, column] or null, in the content the one
-// to begin with; `heads` are those drawn together as links, or empty.
+// State: {_content: {part: {shape, steps (of a film, whose "heads" are one head at these training steps), top, rows,
+// columns, alignment, padding, causal, width, cell, heads, cut}}, part, cell, layer, head, heads, view, title}. The parts
+// are those of PARTS, or one without a name. Rows are queries (purple), columns are keys (orange); `cell` is
+// [row, column] or null, in the content the one to begin with; `heads` are those drawn together as links, or empty.
 //
 // The drawings are in attention_view_*.js. Each is a class with a `node`, showHead() and showCell(cell), and what it
 // adds to the legend; `controls`, says(), move(down, right), open() and fit(room) are optional.
@@ -13,7 +13,6 @@ const VIEWS = { matrix: "Matrix", links: "Links", grid: "Grid", neuron: "Neuron"
 const PARTS = { encoder: "Encoder", decoder: "Decoder", cross: "Cross" };
 const SIDES = { encoder: ["source ", "source "], decoder: ["target ", "target "], cross: ["target ", "source "] };
 const STAGE_PADDING = 4; // of both sides
-const BETWEEN = { all: "all", AA: "A → A", AB: "A → B", BA: "B → A", BB: "B → B" };
 
 class AttentionView extends CourseWidget {
   constructor(place, state, tell, ask) {
@@ -29,7 +28,7 @@ class AttentionView extends CourseWidget {
     if (changed("_content", "title")) this.build();
     if (changed("_content", "title", "part")) this.showPart();
     if (changed("_content", "title", "part", "view", "room")) this.chooseDrawing();
-    else if (changed("layer", "head", "heads", "between")) this.showHead();
+    else if (changed("layer", "head", "heads")) this.showHead();
     this.showCell();
   }
 
@@ -48,7 +47,8 @@ class AttentionView extends CourseWidget {
   // The kernel has sent a head, or all the thumbnails.
   answer(content, buffers) {
     const store = this.stores[content.part];
-    if (!store?.arrive(content, buffers) || store !== this.store) return;
+    store.arrive(content, buffers);
+    if (store !== this.store) return;
     const { layer, head } = this.state;
     if (!("head" in content) || [head, ...this.drawn].some((other) => content.head === layer * this.heads + other)) {
       this.showHead();
@@ -93,12 +93,6 @@ class AttentionView extends CourseWidget {
     return this.causal && column > row;
   }
 
-  // Whether the token takes part, if only the links from one sentence to another are shown.
-  takesPart(side, index) {
-    const { between } = this.state;
-    return between === "all" || "AB"[this.segments[index]] === between[side === "row" ? 0 : 1];
-  }
-
   // --- building ---
 
   build() {
@@ -141,8 +135,8 @@ class AttentionView extends CourseWidget {
   // What belongs to one part: its tensor, and what can be chosen of it.
   showPart() {
     const { _content: contents, part } = this.state;
-    const { shape: [layers, heads], top, rows, columns, alignment = [], segments = [], padding = [[], []], causal, width, cut, steps } = contents[part];
-    Object.assign(this, { layers, heads, top, rows, columns, alignment, segments, padding, causal, width, steps });
+    const { shape: [layers, heads], top, rows, columns, alignment = [], padding = [[], []], causal, width, cut, steps } = contents[part];
+    Object.assign(this, { layers, heads, top, rows, columns, alignment, padding, causal, width, steps });
     this.store = this.stores[part];
     this.weights = new Float32Array(rows.length * columns.length); // until the first head is there
     const [asking, asked] = SIDES[part] || ["", ""];
@@ -155,7 +149,6 @@ class AttentionView extends CourseWidget {
     this.choosers = {
       layer: this.chooser("layer", numbers(layers), (layer) => this.chooseHead(Number(layer), this.state.head)),
       head: (steps ? this.stepper : this.chooser).call(this, "head", numbers(heads), (head) => this.chooseHead(this.state.layer, Number(head))),
-      between: this.chooser("sentences", segments.length ? Object.entries(BETWEEN) : [], (between) => this.choose({ between })),
     };
     this.tools.replaceChildren(
       toggleGroup("View", [...this.toggles, ...missing]), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
@@ -212,7 +205,6 @@ class AttentionView extends CourseWidget {
     this.stage.replaceChildren(this.drawing.node);
     this.controls.replaceChildren(...[this.drawing.controls].filter(Boolean));
     this.toggles.forEach((button, k) => button.setAttribute("aria-pressed", this.views[k] === view));
-    if (this.choosers.between) this.choosers.between.parentNode.hidden = !["matrix", "links"].includes(view);
     this.legend.replaceChildren(...this.drawing.legend());
     this.showHead();
     this.watcher.observe(this.drawing.node);
@@ -248,13 +240,12 @@ class AttentionView extends CourseWidget {
   // --- showing ---
 
   showHead() {
-    const { layer, head, heads, between } = this.state;
+    const { layer, head, heads } = this.state;
     this.drawn = (heads || []).filter((other) => this.store.canShow(layer, other));
     if (!this.drawn.length) this.drawn = [head];
     if (this.choosers.layer) this.mark(this.choosers.layer, layer, (other) => this.store.canShow(other, head));
     if (this.choosers.head) this.mark(this.choosers.head, head, (other) => this.store.canShow(layer, other));
     if (this.steps) [this.stepShown.textContent, this.choosers.head.ariaValueText] = [this.nameOf(head), `step ${this.nameOf(head)}`];
-    if (this.choosers.between) this.choosers.between.value = between;
     // in the grid, going past a head must not load it
     this.arrays = this.state.view === "grid" ? null : this.store.get(layer, head);
     this.isWaiting = !this.arrays && this.state.view !== "grid";

@@ -7,8 +7,7 @@ class GridDrawing {
     const { layers, heads } = view;
     const side = Math.max(22, Math.min(110, Math.floor(370 / layers), Math.floor(960 / heads)) - 4);
     this.side = side;
-    const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
-    this.padded = stripes(view, "av-padded", isPadding);
+    this.padded = paddingOver(view);
     const name = (text, className) => element("span", { class: className, text, "aria-hidden": "true" });
     this.tiles = Array.from({ length: layers * heads }, (_, k) => this.tile(Math.floor(k / heads), k % heads));
     const rows = Array.from({ length: layers }, (_, layer) => [

@@ -5,8 +5,8 @@ const KEPT_AT_MOST = 24; // decoded heads; of 512 x 512 weights, 25 MB
 const THUMBNAIL = 48; // pixels, as in Python
 
 class HeadStore {
-  constructor(part, { shape: [, perLayer, rows, columns], heads, edition, top }, ask) {
-    Object.assign(this, { part, perLayer, rows, columns, sent: heads, edition, top, ask });
+  constructor(part, { shape: [, perLayer, rows, columns], heads, top }, ask) {
+    Object.assign(this, { part, perLayer, rows, columns, sent: heads, top, ask });
     this.known = new Map(); // number of a head: its decoded arrays, the least recently used first
     this.asked = new Set();
     this.thumbnails = new Map();
@@ -54,13 +54,12 @@ class HeadStore {
     return this.thumbnails.get(number) || null;
   }
 
-  // What the kernel sends: true if it belongs to this tensor.
-  arrive({ part, edition, arrays, ...question }, buffers) {
-    if (edition !== this.edition || !arrays) return false;
+  // What the kernel sends.
+  arrive({ part, arrays, ...question }, buffers) {
     this.asked.delete(JSON.stringify(question));
     if ("head" in question) {
       this.keep(question.head, Object.fromEntries(arrays.map((name, k) => [name, numbers(buffers[k])])));
-      return true;
+      return;
     }
     const rows = Math.min(this.rows, THUMBNAIL);
     const columns = Math.min(this.columns, THUMBNAIL);
@@ -68,7 +67,6 @@ class HeadStore {
     for (let k = 0; k * rows * columns < all.length; k++) {
       this.thumbnails.set(k, { values: all.subarray(k * rows * columns, (k + 1) * rows * columns), rows, columns });
     }
-    return true;
   }
 
   decode(number) {
@@ -86,7 +84,7 @@ class HeadStore {
     const text = JSON.stringify(question);
     if (!this.ask || this.asked.has(text)) return;
     this.asked.add(text);
-    this.ask({ ...question, part: this.part, edition: this.edition });
+    this.ask({ ...question, part: this.part });
   }
 }
 

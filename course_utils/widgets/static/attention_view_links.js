@@ -113,8 +113,6 @@ class LinksDrawing {
   showHead() {
     const { rows, columns, alignment } = this.view;
     this.showBoxes();
-    this.rowAxis.showSentences();
-    this.columnAxis.showSentences();
     this.others.replaceChildren(...this.lines(rows.keys(), [...columns.keys()], "av-link"));
     this.marks.replaceChildren(...alignment.flatMap(([i, j]) => trueLink(this.curve(i, j))));
   }
@@ -136,9 +134,7 @@ class LinksDrawing {
     const heads = view.drawn.map((head) => [head, view.store.get(view.state.layer, head)]).filter(([, arrays]) => arrays);
     const seen = [];
     for (const i of rows) {
-      if (!view.takesPart("row", i)) continue;
       for (const j of columns) {
-        if (!view.takesPart("column", j)) continue;
         heads.forEach(([head, { weights }], order) => {
           const share = weights[i * view.columns.length + j] / view.top;
           if (share >= FAINTEST) seen.push({ i, j, share, head, order });

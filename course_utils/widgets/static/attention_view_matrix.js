@@ -11,7 +11,7 @@ class TokenAxis {
   constructor(view, side, className, pitch, place, answer) {
     const tokens = side === "row" ? view.rows : view.columns;
     const all = pitch >= ROOM_FOR_TEXT;
-    Object.assign(this, { view, side, tokens, place, all });
+    Object.assign(this, { tokens, place, all });
     const classes = `av-token ${side === "row" ? "av-query" : "av-key"} ${className}`.trim();
     this.nodes = (all ? tokens : tokens.slice(0, 1)).map((token) => tokenElement(token, classes));
     this.nodes.forEach((node, index) => {
@@ -19,11 +19,6 @@ class TokenAxis {
       if (all) answerPointer(node, () => answer(index), view.closing.signal);
     });
     if (all) for (const index of view.padding[side === "row" ? 0 : 1]) this.nodes[index].classList.add("is-padding");
-  }
-
-  // Tokens that take no part between the chosen sentences are faded.
-  showSentences() {
-    if (this.all) this.nodes.forEach((node, k) => node.classList.toggle("is-out", !this.view.takesPart(this.side, k)));
   }
 
   show(index) {
@@ -93,10 +88,7 @@ class MatrixDrawing {
     this.bands = shape("g");
     const overlay = shape("svg", { class: "av-overlay", width: this.width, height: this.height, "aria-hidden": "true" });
     overlay.append(this.marks, this.bands);
-    const isPadding = (side, k) => view.padding[side === "row" ? 0 : 1].includes(k);
-    this.out = element("div");
-    this.board = element("div", { class: "av-board" },
-      [this.canvas, ...stripes(this.view, "av-padded", isPadding), this.out, overlay]);
+    this.board = element("div", { class: "av-board" }, [this.canvas, ...paddingOver(view), overlay]);
     this.board.style.cssText = `left:${left}px; top:${above}px; width:${this.width}px; height:${this.height}px`;
     this.board.classList.toggle("has-grid", pitch >= 12);
     this.board.style.setProperty("--pitch", `${pitch}px`);
@@ -136,9 +128,6 @@ class MatrixDrawing {
     if (causal) clearMasked(this.canvas);
     this.uniform.textContent = isUniform(weights, columns.length) ? `nearly uniform: each weight is close to 1/${columns.length}` : "";
     this.marks.replaceChildren(...alignment.flatMap(([i, j]) => this.outlines(i, j)));
-    this.rowAxis.showSentences();
-    this.columnAxis.showSentences();
-    this.out.replaceChildren(...stripes(this.view, "av-out", (side, k) => !this.view.takesPart(side, k)));
   }
 
   // A white line between two dark ones is seen on every colour of the scale.
@@ -202,28 +191,24 @@ function corner(names, left, above) {
   return node;
 }
 
-// One rectangle over every run of neighbouring rows and columns of the matrix for which `covers` is true.
-function stripes({ rows, columns }, className, covers) {
-  const runs = (side, count) => {
+// One rectangle over every run of neighbouring rows and columns of the matrix that are padding.
+function paddingOver({ rows, columns, padding }) {
+  const runs = (marked, count) => {
     const found = [];
-    for (let k = 0; k < count; k++) {
-      if (!covers(side, k)) continue;
+    for (const k of marked) {
       if (found.at(-1)?.end === k) found.at(-1).end++;
       else found.push({ start: k, end: k + 1 });
     }
-    return found;
+    return found.map(({ start, end }) => [`${(100 * start) / count}%`, `${(100 * (end - start)) / count}%`]);
   };
   const stripe = (style) => {
-    const node = element("div", { class: className });
+    const node = element("div", { class: "av-padded" });
     node.style.cssText = style;
     return node;
   };
-  const share = (part, count) => `${(100 * part) / count}%`;
   return [
-    ...runs("row", rows.length).map(({ start, end }) => stripe(
-      `left:0; width:100%; top:${share(start, rows.length)}; height:${share(end - start, rows.length)}`)),
-    ...runs("column", columns.length).map(({ start, end }) => stripe(
-      `top:0; height:100%; left:${share(start, columns.length)}; width:${share(end - start, columns.length)}`)),
+    ...runs(padding[0], rows.length).map(([start, size]) => stripe(`left:0; width:100%; top:${start}; height:${size}`)),
+    ...runs(padding[1], columns.length).map(([start, size]) => stripe(`top:0; height:100%; left:${start}; width:${size}`)),
   ];
 }
 

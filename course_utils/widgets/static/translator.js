@@ -156,7 +156,7 @@ class Translator extends SentenceWidget {
 
   showAttention(source, state, links) {
     const [firstLayer, firstHead] = this.about.head;
-    const before = this.view?.state || { part: "cross", layer: firstLayer, head: firstHead, heads: [], view: "matrix", between: "all", title: "" };
+    const before = this.view?.state || { part: "cross", layer: firstLayer, head: firstHead, heads: [], view: "matrix", title: "" };
     const { layer, head } = before;
     const sides = { encoder: [source, source], decoder: [this.written, [this.about.target[BOS], ...this.written.slice(0, -1)]], cross: [this.written, source] };
     this.parts = Object.fromEntries(Object.keys(sides).map((part) => [part, this.model.attention(state, part)]));
