@@ -15,7 +15,7 @@ from sample_attentions import sent_weights, softmax
 from sample_widgets import exported
 
 from course_utils.widgets import AttentionView, attention_view, still, strip_widget_state
-from course_utils.widgets.still import GREY, LIGHT
+from course_utils.widgets.still import GREY
 from course_utils.widgets.tensors import thumbnails
 
 ROWS = ("l'", "accord", "signé")
@@ -392,57 +392,6 @@ def test_a_pixel_of_the_grid_is_padding_if_all_its_tokens_are():
     assert np.flatnonzero(hidden.all(axis=0)).tolist() == np.flatnonzero(hidden.all(axis=1)).tolist() == [0]
 
 
-# --- printed ---
-
-
-def colours_of(figure, number=0):
-    """The picture that was drawn first (or later), as colours 0 to 255, before it is stretched."""
-    image = figure.axes[0].images[number]
-    return image.to_rgba(image.get_array(), bytes=True)
-
-
-def test_figure_is_the_head_shown():
-    weights = softmax(2, 2, 4, 4) / 4 + torch.eye(4) * 0.75
-    figure = AttentionView(weights, ["a", "$x", "<b>", "[PAD]"], layer=1, alignment=[(0, 2)], title="One").figure()
-    axes = figure.axes[0]
-    np.testing.assert_array_equal(axes.images[0].get_array(), weights[1, 0].numpy())
-    for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
-        assert [label.get_text() for label in labels] == ["a", "$x", "<b>", "[PAD]"]
-    assert len(axes.patches) == 2
-    grey = (colours_of(figure, 1) == (*GREY, 255)).all(axis=2)
-    np.testing.assert_array_equal(grey, [[0, 0, 0, 1]] * 3 + [[1, 1, 1, 1]])
-    assert (figure.get_suptitle(), figure.get_supxlabel()) == ("One\nattention, layer 1, head 0", "grey: padding")
-    figure.savefig(io.BytesIO())  # and "$x" is no formula
-
-
-def test_figure_leaves_masked_cells_white_and_uses_the_colours_of_the_view():
-    causal = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
-    causal[:2] = 0  # fully masked
-    figure = AttentionView(causal, list("abcdef"), causal=True).figure()
-    white = (colours_of(figure, 1) == (*LIGHT, 255)).all(axis=2)
-    np.testing.assert_array_equal(white, np.triu(np.ones((6, 6)), 1))
-    assert figure.get_supxlabel() == "white: masked"
-    assert figure.axes[0].images[0].get_clim() == (0, causal.max())
-
-
-def test_figure_of_a_long_text_has_no_room_for_tokens():
-    figure = AttentionView(np.full((3, 500), 1 / 500), ROWS, [f"k{k}" for k in range(500)]).figure()
-    assert figure.get_size_inches()[0] <= 12
-    assert figure.axes[0].get_xticklabels() == []
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == list(ROWS)
-
-
-def test_figure_of_the_grid_is_every_head():
-    weights = softmax(2, 3, 4, 4)
-    figure = AttentionView(weights, ["a", "b", "c", "[PAD]"], view="grid").figure()
-    drawn = np.ma.filled(figure.axes[0].images[0].get_array(), np.nan).reshape(2, 5, 3, 5).swapaxes(1, 2)
-    np.testing.assert_allclose(drawn[..., :3, :3], weights[..., :3, :3], atol=1 / 255)
-    assert (drawn[..., 3, :4] < 0).all()
-    assert (drawn[..., :4, 3] < 0).all()
-    assert np.isnan(drawn[..., 4, :]).all()
-    assert (colours_of(figure)[3, :4] == (*GREY, 255)).all()
-
-
 def test_a_record_is_drawn_as_its_four_parts():
     """Any object with these names; the links drawn may be others than its own."""
     record = SimpleNamespace(weights=softmax(2, 3), rows=["le", "chat"], columns=["the", "cat", "<eos>"],
@@ -541,11 +490,6 @@ def test_of_a_very_long_token_only_what_is_seen_is_measured(monkeypatch):
 def test_a_film_names_its_steps():
     film = AttentionView(softmax(2, 3, 4, 4), ["a", "b", "c", "d"], head=2, steps=[0, 50, 600])
     assert "layer 0, step 600" in film._in_words()
-    assert film.figure().get_suptitle() == "attention, layer 0, step 600"
-    film.view = "grid"
-    axes = film.figure().axes[0]
-    assert (axes.get_xlabel(), [label.get_text() for label in axes.get_xticklabels()]) == (
-        "training step", ["0", "50", "600"])
 
 
 @pytest.mark.parametrize("steps", [[0, 50], range(6)])

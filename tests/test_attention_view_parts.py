@@ -245,13 +245,6 @@ def test_the_parts_share_the_room_of_a_page(monkeypatch):
     assert "2 of 6 heads, the nearest to layer 1, head 0: 150 weights are more than the 60" in content["encoder"]["cut"]
 
 
-def test_figure_is_the_part_shown():
-    figure = view(part="decoder", inputs=INPUTS, layer=1).figure()
-    np.testing.assert_array_equal(figure.axes[0].images[0].get_array(), three().decoder[1, 0].numpy())
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == list(INPUTS)
-    assert figure.get_suptitle() == "decoder self-attention, layer 1, head 0"
-
-
 def test_in_words_it_says_which_attention():
     data, _ = view(part="decoder", title="One")._repr_mimebundle_()
     assert data["text/plain"].startswith("One: decoder self-attention weights, layer 0, head 0, 4 queries by 4 keys")

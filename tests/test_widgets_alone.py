@@ -33,7 +33,6 @@ import numpy as np
 from course_utils.widgets import AttentionView
 view = AttentionView(np.full((2, 2), 0.5), ["le", "chat"], ["the", "cat"])
 assert "<script>" in view.to_html()
-view.figure()
 print(view, *sorted(name for name in sys.modules if name.startswith("course_utils") and ".widgets" not in name))
 """)
     assert printed.strip() == "AttentionView(layers=1, heads=1, queries=2, keys=2) course_utils"

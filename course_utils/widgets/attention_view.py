@@ -6,12 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import traitlets
-from matplotlib import colormaps
-from matplotlib.figure import Figure
 
 from .base import CourseWidget, check_index, float32, quantised
-from .colours import MUTED, PAPER
-from .still import GREY, LIGHT, attention_heatmap, grid_picture, matrix_picture, paper
+from .still import grid_picture, matrix_picture
 from .tensors import (
     must_not_look_ahead,
     read_links,
@@ -27,7 +24,6 @@ from .tensors import (
 
 EXPORTED_AT_MOST = 4_000_000  # weights in an exported page: 8 MB, or 11 MB as text
 THUMBNAIL = 48  # pixels
-MOST_LABELS = 40  # tokens along an axis of a printed figure; more cannot be told apart
 PADDING = ("<pad>", "[PAD]")
 KINDS = {"": "attention", "encoder": "encoder self-attention", "decoder": "decoder self-attention",
          "cross": "cross-attention"}
@@ -238,46 +234,11 @@ class AttentionView(CourseWidget):
             sent = {"thumbnails": thumbnails(arrays["weights"], content["top"], THUMBNAIL).tobytes()}
         self.send({**asked, "arrays": list(sent)}, list(sent.values()))
 
-    def figure(self) -> Figure:
-        """The head that is shown as a matplotlib figure for print; in the grid view every head, one row a layer."""
-        if self.view == "grid":
-            steps = self._shown.get("steps")
-            figure = _grid_figure(*self._thumbnails(), self._shown["top"], steps)
-            what = "every step" if steps else "every head"
-        else:
-            figure, what = self._head_figure(), self._where
-        title = f"{self.title}\n" if self.title else ""
-        figure.suptitle(f"{title}{KINDS[self.part]}, {what}", fontsize=11, parse_math=False)
-        notes = ["grey: padding"] if any(self._shown["padding"]) else []
-        if self._shown["causal"] and self.view != "grid":
-            notes.append("white: masked")
-        figure.supxlabel(" · ".join(notes), fontsize=9, color=MUTED)
-        return figure
-
     @property
     def _where(self) -> str:
         """Which matrix is shown, in words."""
         steps = self._shown.get("steps")
         return f"layer {self.layer}, " + (f"step {steps[self.head]}" if steps else f"head {self.head}")
-
-    def _head_figure(self) -> Figure:
-        content, weights = self._shown, self.weights[self.layer, self.head]
-        n_rows, n_columns = weights.shape
-        figure = paper(np.clip(1.6 + 0.42 * n_columns, 4, 12), min(10, 2 + 0.36 * n_rows))
-        axes = figure.add_subplot()
-        attention_heatmap(weights, self.rows, self.columns, self.alignment, axes)
-        axes.images[0].set_clim(0, content["top"])
-        veil = np.zeros((n_rows, n_columns, 4), np.uint8)
-        if content["causal"]:
-            veil[np.triu_indices(n_rows, 1, n_columns)] = (*LIGHT, 255)
-        veil[content["padding"][0]] = veil[:, content["padding"][1]] = (*GREY, 255)
-        axes.imshow(veil, aspect="auto")
-        for axis, count in ((axes.xaxis, n_columns), (axes.yaxis, n_rows)):
-            if count > MOST_LABELS:
-                axis.set_ticks([])
-            for label in axis.get_ticklabels():
-                label.set_parse_math(False)
-        return figure
 
     def __repr__(self) -> str:
         sizes = zip(("layers", "heads", "queries", "keys"), self._shown["shape"], strict=True)
@@ -427,27 +388,6 @@ def _read(given: _Given) -> tuple[dict, dict]:
     }
     warn_of_odd_rows(weights, stacklevel=4)  # the line that called AttentionView
     return arrays, content
-
-
-def _grid_figure(pictures: np.ndarray, hidden: np.ndarray, top: float, steps: Sequence[int] | None = None) -> Figure:
-    layers, heads, n_rows, n_columns = pictures.shape
-    weights = np.where(hidden, -1, pictures * (top / 255))  # below the colour scale: padding
-    gaps = [-(-size // 12) for size in (n_rows, n_columns)]
-    weights = np.pad(weights, [(0, 0), (0, 0), *((0, gap) for gap in gaps)], constant_values=np.nan)
-    height, width = weights.shape[2:]
-    figure = paper(np.clip(2 + 1.2 * heads, 4, 12), min(12, 1 + 1.2 * layers))
-    axes = figure.add_subplot()
-    colours = colormaps["cividis"].with_extremes(bad=PAPER, under=np.array(GREY) / 255)
-    mosaic = weights.swapaxes(1, 2).reshape(layers * height, heads * width)
-    picture = axes.imshow(mosaic, cmap=colours, vmin=0, vmax=top, aspect="auto", interpolation="nearest")
-    axes.set_xticks(np.arange(heads) * width + (n_columns - 1) / 2, steps or range(heads))
-    axes.set_yticks(np.arange(layers) * height + (n_rows - 1) / 2, range(layers))
-    axes.set(xlabel="training step" if steps else "head", ylabel="layer")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.grid(False)
-    figure.colorbar(picture, label="weight", shrink=0.8)
-    return figure
 
 
 def _first_heads(arrays: dict, contents: dict, layer: int, head: int) -> None:
