@@ -10,7 +10,6 @@ from course_utils.widgets import AttentionView
 
 SOURCE = ("the", "agreement", "was", "signed", ".")
 TARGET = ("l'", "accord", "est", "signé")
-INPUTS = ("<bos>", *TARGET[:-1])
 
 
 def softmax(*shape, seed=0):

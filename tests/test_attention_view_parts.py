@@ -8,7 +8,7 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
-from sample_attentions import INPUTS, SOURCE, TARGET, Three, computed, softmax, three, view
+from sample_attentions import SOURCE, TARGET, Three, computed, softmax, three, view
 from sample_widgets import exported
 
 from course_utils.transformer import Config, Transformer
@@ -16,14 +16,13 @@ from course_utils.widgets import AttentionView
 
 
 def test_every_part_has_its_own_tokens():
-    shown = view(inputs=INPUTS)
+    shown = view()
     assert shown.part == "cross"
-    for part, rows, columns, links in [("encoder", SOURCE, SOURCE, ()), ("decoder", TARGET, INPUTS, ()),
+    for part, rows, columns, links in [("encoder", SOURCE, SOURCE, ()), ("decoder", TARGET, TARGET, ()),
                                        ("cross", TARGET, SOURCE, ((1, 1),))]:
         shown.part = part
         assert (shown.rows, shown.columns, shown.alignment) == (rows, columns, links)
         np.testing.assert_array_equal(shown.weights, getattr(three(), part).numpy())
-    assert view(part="decoder").columns == TARGET
     assert repr(view(part="encoder")) == "AttentionView(part='encoder', layers=2, heads=3, queries=5, keys=5)"
 
 
@@ -64,12 +63,11 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     model = transformers.BartForConditionalGeneration(config).eval()
     read = {"input_ids": torch.tensor([[4, 5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[2, 4, 5, 6]])}
     outputs = model(**read, output_attentions=True)
-    shown = view(weights=outputs, inputs=INPUTS)
+    shown = view(weights=outputs)
     for shown.part in Three._fields:
         given = torch.cat(outputs[f"{shown.part}_attentions"])
         np.testing.assert_array_equal(shown.weights, given.numpy())
     assert shown._content["decoder"]["causal"]
-    assert shown._content["decoder"]["columns"] == list(INPUTS)
     with pytest.raises(ValueError, match="output's encoder_attentions are None. Load .*eager.* output_attentions=True"):
         view(weights=model(**read))
 
@@ -80,7 +78,6 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
     ({"columns": None}, "rows are the target's tokens and columns the source's; no columns were given"),
     ({"columns": SOURCE[:4]}, r"encoder: 4 tokens in columns, but the weights have 5 row \(query\)s"),
     ({"rows": TARGET[:3]}, r"decoder: 3 tokens in rows, but the weights have 4 row \(query\)s"),
-    ({"inputs": ["<bos>", *TARGET]}, r"decoder: 5 tokens in inputs, but the weights have 4 column \(key\)s"),
     ({"weights": three()._replace(cross=softmax(2, 3, 4, 6))}, r"cross: 5 tokens in columns, .* have 6 column"),
     ({"weights": three()._replace(encoder=softmax(5))}, r"encoder: weights have 1 axes, shape \(5,\)"),
     ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
@@ -91,7 +88,6 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
      "cross: queries have 5 tokens, the weights have 4"),
     ({"queries": {"decoder": softmax(2, 3, 4, 2)}, "keys": {"decoder": softmax(2, 3, 4, 2)}},
      "decoder: queries and keys do not give these weights: at layer"),
-    ({"weights": three().cross, "inputs": INPUTS}, "inputs are the keys of a decoder's self-attention, but one"),
 ])
 def test_bad_input_names_the_part_and_both_sizes(changes, message):
     with pytest.raises(ValueError, match=message):

@@ -21,11 +21,11 @@ from browser import (
     serious,
     tiles,
 )
-from sample_attentions import INPUTS, SOURCE, TARGET, computed, three, view
+from sample_attentions import SOURCE, TARGET, computed, three, view
 
 from course_utils.widgets import AttentionView, attention_view
 
-TOKENS = {"encoder": (SOURCE, SOURCE), "decoder": (TARGET, INPUTS), "cross": (TARGET, SOURCE)}
+TOKENS = {"encoder": (SOURCE, SOURCE), "decoder": (TARGET, TARGET), "cross": (TARGET, SOURCE)}
 
 
 def weights(part, layer=0, head=0):
@@ -53,7 +53,7 @@ def expected(part, layer=0, head=0):
 
 
 def test_buttons_switch_tensor_and_tokens(show):
-    page = show(view(inputs=INPUTS))
+    page = show(view())
     for name in ("Decoder", "Encoder", "Cross"):
         page.get_by_role("button", name=name).click()
         part = name.lower()
@@ -65,7 +65,7 @@ def test_buttons_switch_tensor_and_tokens(show):
 
 
 def test_keys_switch_and_keep_the_focus(show):
-    page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>", view(inputs=INPUTS))
+    page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>", view())
     stage = page.locator(".av-stage")
     stage.focus()
     for part in ("encoder", "decoder", "cross", "encoder"):
@@ -83,18 +83,18 @@ def test_keys_switch_and_keep_the_focus(show):
 
 
 def test_the_query_stays_and_reads_its_strongest_key(show):
-    page = show(view(inputs=INPUTS, cell=(2, 0)))
+    page = show(view(cell=(2, 0)))
     page.locator(".av-stage").press("p")
     page.locator(".av-stage").press("p")
     page.locator(".av-stage").press("p")  # through the encoder, whose queries are others
-    twin = view(inputs=INPUTS, cell=(2, 0))
+    twin = view(cell=(2, 0))
     for twin.part in ("encoder", "decoder", "cross"):
         pass
     assert f"row {twin.cell[0]}, column {twin.cell[1]}" in readout(page)
     page.locator(".av-token.av-query").nth(1).hover()
     page.get_by_role("button", name="Decoder").click()
     key = weights("decoder")[1].argmax()
-    assert readout(page).startswith(f"accord → {INPUTS[key]}  {weights('decoder')[1, key]:.4f}")
+    assert readout(page).startswith(f"accord → {TARGET[key]}  {weights('decoder')[1, key]:.4f}")
     assert f"row 1, column {key}" in readout(page)
 
 
@@ -129,7 +129,7 @@ def number(text):
 def test_neuron_of_a_part(show):
     tensors = computed("decoder", "cross")
     page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>",
-                view(**tensors, inputs=INPUTS, view="neuron", layer=1, head=2, cell=(2, 1)))
+                view(**tensors, view="neuron", layer=1, head=2, cell=(2, 1)))
     for part in ("cross", "decoder"):
         page.get_by_role("button", name=part.title()).click()
         page.locator(".av-asking .av-word").nth(2).hover()
@@ -261,7 +261,7 @@ def test_in_a_deck_keys_stay_in_the_view(browser_page, tmp_path):
 
 
 def test_update_draws_in_place_and_tells_nothing(show):
-    page = mounted(show, "AttentionView", "attention_view", view(inputs=INPUTS)._export_state())
+    page = mounted(show, "AttentionView", "attention_view", view()._export_state())
     page.evaluate("stage = document.querySelector('.av-stage')")
     page.evaluate("shown.update({...state, part: 'encoder', cell: [4, 4]})")
     assert shown(page)[0] == "encoder"
@@ -277,8 +277,8 @@ def test_update_draws_in_place_and_tells_nothing(show):
 
 
 LIVE_CELLS = [
-    "from sample_attentions import INPUTS, three, view\n"
-    "view = view(inputs=INPUTS, cell=(1, 1))\n"
+    "from sample_attentions import three, view\n"
+    "view = view(cell=(1, 1))\n"
     "parts = []\n"
     "view.observe(lambda change: parts.append(change.new), 'part')\n"
     "view",

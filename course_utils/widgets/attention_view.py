@@ -79,8 +79,6 @@ class AttentionView(CourseWidget):
             of their products over the root of d must be the weights. Of three attentions, mappings or NamedTuples
             with ``encoder``, ``decoder`` or ``cross``; the neuron view is there for those that are given.
             Default: none.
-        inputs: of three attentions, the ``T_q`` tokens that the decoder read, which are the keys of its
-            self-attention, if the rows are the words it wrote: ``["<bos>", *rows[:-1]]``. Default: the rows.
         causal: whether a causal mask hid the keys after each query, which are then shown as masked; of three
             attentions, in the decoder's self-attention. Default: no, and a weight of zero is shown as such.
         steps: a film: the "heads" are one head at these training steps, and are called so; a slider goes through them.
@@ -125,9 +123,9 @@ class AttentionView(CourseWidget):
                  alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int = 0,
                  cell: tuple[int, int] | None = None, view: str = "matrix", title: str = "", *,
                  heads: Sequence[int] = (), part: str | None = None, queries=None, keys=None,
-                 inputs: Sequence[str] | None = None, causal: bool = False, steps: Sequence[int] | None = None):
+                 causal: bool = False, steps: Sequence[int] | None = None):
         given = _Given(*unpacked(weights, rows, columns, alignment), queries, keys, causal)
-        arrays, content = _read_all(given, inputs)
+        arrays, content = _read_all(given)
         part = next(reversed(content)) if part is None else _check_part(part, content)  # of three, the cross-attention
         shape = content[part]["shape"]
         if steps is not None:
@@ -328,10 +326,10 @@ class _Given(NamedTuple):
     names: tuple[str, str] = ("rows", "columns")  # what the caller calls the two
 
 
-def _read_all(given: _Given, inputs: Sequence[str] | None) -> tuple[dict, dict]:
+def _read_all(given: _Given) -> tuple[dict, dict]:
     """Check everything that describes one attention or three; give arrays and contents, a dictionary a part."""
     arrays, contents = {}, {}
-    for part, one in _by_part(given, inputs).items():
+    for part, one in _by_part(given).items():
         try:
             arrays[part], contents[part] = _read(one)
         except ValueError as error:
@@ -339,13 +337,10 @@ def _read_all(given: _Given, inputs: Sequence[str] | None) -> tuple[dict, dict]:
     return arrays, contents
 
 
-def _by_part(given: _Given, inputs: Sequence[str] | None) -> dict[str, _Given]:
+def _by_part(given: _Given) -> dict[str, _Given]:
     """Each of three attentions with what belongs to it; a single one is called ``""``."""
     parts = read_parts(given.weights)
     if parts is None:
-        if inputs is not None:
-            raise ValueError("inputs are the keys of a decoder's self-attention, but one attention was given; name its "
-                             "keys with columns=.")
         return {"": given}
     if given.columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
@@ -353,8 +348,7 @@ def _by_part(given: _Given, inputs: Sequence[str] | None) -> dict[str, _Given]:
     queries, keys = (read_of_parts(name, {} if values is None else values)
                      for name, values in (("queries", given.queries), ("keys", given.keys)))
     source, target = (given.columns, "columns"), (given.rows, "rows")
-    read = target if inputs is None else (inputs, "inputs")
-    sides = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}
+    sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
     found = {}
     for part, weights in parts.items():
         (rows, columns), names = zip(*sides[part], strict=True)
