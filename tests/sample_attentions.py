@@ -1,6 +1,7 @@
 """The three attentions of a small Transformer, their view, and what an exported page holds of one."""
 
 import base64
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,23 +30,28 @@ def three(layers=2, heads=3, n=4, m=5):
                  softmax(layers, heads, n, m, seed=2))
 
 
+def outputs(weights):
+    """What an encoder-decoder of transformers returns, as far as it is read."""
+    return SimpleNamespace(**{f"{part}_attentions": one for part, one in weights._asdict().items()})
+
+
 def view(**changes):
-    return AttentionView(**{"weights": three(), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)],
+    return AttentionView(**{"weights": outputs(three()), "rows": TARGET, "columns": SOURCE, "alignment": [(1, 1)],
                             "causal": True, **changes})
 
 
-def computed(*parts):
-    """Three attentions of two layers with three heads, and of these parts the queries and keys that explain them."""
+def computed():
+    """What shows each of three attentions of two layers with three heads alone, the queries and keys included."""
     generator = torch.Generator().manual_seed(9)
-    weights, given = {}, {"queries": {}, "keys": {}}
-    for part, (n, m) in {"encoder": (5, 5), "decoder": (4, 4), "cross": (4, 5)}.items():
-        queries, keys = (torch.randn(2, 3, size, 6, generator=generator) for size in (n, m))
+    given = {}
+    for part, rows, columns in (("encoder", SOURCE, SOURCE), ("decoder", TARGET, TARGET), ("cross", TARGET, SOURCE)):
+        queries, keys = (torch.randn(2, 3, len(side), 6, generator=generator) for side in (rows, columns))
         scores = queries @ keys.transpose(-1, -2) / 6**0.5
-        seen = torch.ones(n, m, dtype=torch.bool).tril(0 if part == "decoder" else m)
-        weights[part] = scores.masked_fill(~seen, -torch.inf).softmax(-1)
-        if part in parts:
-            given["queries"][part], given["keys"][part] = queries, keys
-    return {"weights": weights, **given}
+        if part == "decoder":
+            scores = scores.masked_fill(~torch.ones(4, 4, dtype=torch.bool).tril(), -torch.inf)
+        given[part] = {"weights": scores.softmax(-1), "rows": rows, "columns": columns, "queries": queries,
+                       "keys": keys, "causal": part == "decoder"}
+    return given
 
 
 def sent_weights(state):

@@ -1,6 +1,5 @@
 """The Python side of the attention view with three attentions: of an encoder, of a decoder, and between them."""
 
-import base64
 import io
 
 import numpy as np
@@ -8,10 +7,9 @@ import pytest
 import torch
 import traitlets
 from PIL import Image
-from sample_attentions import SOURCE, TARGET, Three, computed, softmax, three, view
+from sample_attentions import SOURCE, TARGET, Three, outputs, softmax, three, view
 from sample_widgets import exported
 
-from course_utils.transformer import Config, Transformer
 from course_utils.widgets import AttentionView
 
 
@@ -26,32 +24,21 @@ def test_every_part_has_its_own_tokens():
     assert repr(view(part="encoder")) == "AttentionView(part='encoder', layers=2, heads=3, queries=5, keys=5)"
 
 
-@pytest.mark.parametrize("convert", [Three._asdict, lambda w: Three(*(part[None] for part in w)),
-                                     lambda w: {name: tuple(layer[None] for layer in part)
-                                                for name, part in w._asdict().items()}],
-                         ids=["mapping", "batch of one", "as transformers returns them"])
+@pytest.mark.parametrize("convert", [lambda one: one, lambda one: one[None],
+                                     lambda one: tuple(layer[None] for layer in one)],
+                         ids=["layers and heads", "batch of one", "as transformers returns them"])
 def test_takes_what_models_return(convert):
-    shown = view(weights=convert(three()), part="encoder")
+    shown = view(weights=outputs(Three(*map(convert, three()))), part="encoder")
     np.testing.assert_array_equal(shown.weights, three().encoder.numpy())
 
 
 def test_of_a_batch_one_example():
     batch = Three(*(torch.stack([one, other]) for one, other in zip(three(), three(), strict=True)))
     batch.cross[1] = three().cross.flip(-1)
-    np.testing.assert_array_equal(view(weights=Three(*(one[1:] for one in batch))).weights, batch.cross[1].numpy())
+    second = outputs(Three(*(one[1:] for one in batch)))
+    np.testing.assert_array_equal(view(weights=second).weights, batch.cross[1].numpy())
     with pytest.raises(ValueError, match=r"encoder: the batch axis of the weights has 2 examples, .* weights\[0\]"):
-        view(weights=batch)
-
-
-def test_takes_what_the_course_s_transformer_returns():
-    torch.manual_seed(0)
-    model = Transformer(9, 7, Config(d_model=8, n_heads=2, n_layers=3, d_ff=8)).eval()
-    with torch.no_grad():
-        weights = model.attentions(torch.tensor([[4, 5, 6, 7, 8]]), torch.tensor([[1, 4, 5, 6]]))
-    shown = view(weights=weights)
-    np.testing.assert_array_equal(shown.weights, weights.cross[0].numpy())
-    assert {part: content["causal"] for part, content in shown._content.items()} == {
-        "encoder": False, "decoder": True, "cross": False}
+        view(weights=outputs(batch))
 
 
 @torch.no_grad()
@@ -62,10 +49,10 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
                                      encoder_ffn_dim=8, decoder_ffn_dim=8, attn_implementation="eager")
     model = transformers.BartForConditionalGeneration(config).eval()
     read = {"input_ids": torch.tensor([[4, 5, 6, 7, 8]]), "decoder_input_ids": torch.tensor([[2, 4, 5, 6]])}
-    outputs = model(**read, output_attentions=True)
-    shown = view(weights=outputs)
+    returned = model(**read, output_attentions=True)
+    shown = view(weights=returned)
     for shown.part in Three._fields:
-        given = torch.cat(outputs[f"{shown.part}_attentions"])
+        given = torch.cat(returned[f"{shown.part}_attentions"])
         np.testing.assert_array_equal(shown.weights, given.numpy())
     assert shown._content["decoder"]["causal"]
     with pytest.raises(ValueError, match="output's encoder_attentions are None. Load .*eager.* output_attentions=True"):
@@ -73,28 +60,20 @@ def test_takes_the_output_of_a_transformers_encoder_decoder():
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"weights": {"encoder": 1, "cross": 2}}, "weights have the parts encoder, cross; expected encoder, decoder"),
-    ({"weights": {}}, "weights have the parts nothing"),
     ({"columns": None}, "rows are the target's tokens and columns the source's; no columns were given"),
     ({"columns": SOURCE[:4]}, r"encoder: 4 tokens in columns, but the weights have 5 row \(query\)s"),
     ({"rows": TARGET[:3]}, r"decoder: 3 tokens in rows, but the weights have 4 row \(query\)s"),
-    ({"weights": three()._replace(cross=softmax(2, 3, 4, 6))}, r"cross: 5 tokens in columns, .* have 6 column"),
-    ({"weights": three()._replace(encoder=softmax(5))}, r"encoder: weights have 1 axes, shape \(5,\)"),
+    ({"weights": outputs(three()._replace(cross=softmax(2, 3, 4, 6)))}, r"cross: 5 tokens in columns, .* 6 column"),
+    ({"weights": outputs(three()._replace(encoder=softmax(5)))}, r"encoder: weights have 1 axes, shape \(5,\)"),
     ({"alignment": [(4, 0)]}, r"cross: alignment has \(4, 0\), outside 4 rows and 5 columns"),
-    ({"queries": softmax(4, 2)}, "queries are of type Tensor, but the weights are three attentions; expected a map"),
-    ({"keys": {"self": 1}}, "keys are a mapping of self, but the weights are three"),
-    ({"queries": {"cross": softmax(2, 3, 4, 2)}}, "cross: queries and keys belong together"),
-    ({"queries": {"cross": softmax(2, 3, 5, 2)}, "keys": {"cross": softmax(2, 3, 5, 2)}},
-     "cross: queries have 5 tokens, the weights have 4"),
-    ({"queries": {"decoder": softmax(2, 3, 4, 2)}, "keys": {"decoder": softmax(2, 3, 4, 2)}},
-     "decoder: queries and keys do not give these weights: at layer"),
+    ({"queries": softmax(2, 3, 4, 2), "keys": softmax(2, 3, 5, 2)}, "queries and keys belong to one attention, but th"),
 ])
 def test_bad_input_names_the_part_and_both_sizes(changes, message):
     with pytest.raises(ValueError, match=message):
         view(**changes)
 
 
-@pytest.mark.parametrize(("weights", "there"), [(three(), "encoder, decoder, cross"),
+@pytest.mark.parametrize(("weights", "there"), [(outputs(three()), "encoder, decoder, cross"),
                                                 (three().cross, "one attention only")])
 def test_a_part_that_does_not_exist(weights, there):
     with pytest.raises(traitlets.TraitError, match=f"part is 'memory'; this view has {there}"):
@@ -131,34 +110,8 @@ def test_the_front_end_sends_a_part_with_its_cell():
     assert (shown.part, shown.cell) == ("encoder", shown._content["encoder"]["cell"])
 
 
-def test_queries_and_keys_of_some_parts():
-    tensors = computed("decoder", "cross")
-    shown = view(**tensors, view="neuron", part="decoder")
-    content = exported(shown)["_content"]
-    assert {part: one["width"] for part, one in content.items()} == {"encoder": 0, "decoder": 6, "cross": 6}
-    for part in ("decoder", "cross"):
-        for name in ("queries", "keys"):
-            values = np.frombuffer(base64.b64decode(content[part]["heads"]["4"][name]["float32"]), "<f4")
-            np.testing.assert_array_equal(values, tensors[name][part][1, 1].numpy().ravel())
-    shown.part = "cross"
-    assert shown.view == "neuron"
-    shown.part = "encoder"
-    assert shown.view == "matrix"
-    with pytest.raises(traitlets.TraitError, match="needs queries= .* were not given for the part 'encoder'"):
-        shown.view = "neuron"
-    with pytest.raises(traitlets.TraitError, match="for the part 'encoder'"):
-        view(**tensors, view="neuron", part="encoder")
-
-
-def test_queries_and_keys_as_the_weights_are_given():
-    tensors = computed(*Three._fields)
-    shown = view(**{name: Three(**parts) for name, parts in tensors.items()})
-    for shown.part in Three._fields:
-        shown.view = "neuron"
-
-
 def test_a_part_with_fewer_layers_and_heads():
-    weights = three()._replace(decoder=three(1, 2).decoder)
+    weights = outputs(three()._replace(decoder=three(1, 2).decoder))
     shown = view(weights=weights, layer=1, head=2, heads=[1, 2])
     shown.part = "decoder"
     assert (shown.layer, shown.head, shown.heads) == (0, 0, [])
@@ -183,7 +136,7 @@ def test_weights_that_are_said_to_be_causal_do_not_look_ahead():
     weights = three().decoder.clone()
     weights[1, 2, 0] = torch.tensor([0.9, 0.1, 0, 0])
     with pytest.raises(ValueError, match="decoder: weights are 0.1.* at layer 1, head 2, row .* 0, .* causal=True"):
-        view(weights=three()._replace(decoder=weights))
+        view(weights=outputs(three()._replace(decoder=weights)))
     with pytest.raises(ValueError, match="causal=True, but there are 4 queries and 5 keys"):
         AttentionView(three().cross, TARGET, SOURCE, causal=True)
 

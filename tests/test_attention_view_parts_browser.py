@@ -21,7 +21,7 @@ from browser import (
     serious,
     tiles,
 )
-from sample_attentions import SOURCE, TARGET, computed, three, view
+from sample_attentions import SOURCE, TARGET, computed, outputs, three, view
 
 from course_utils.widgets import AttentionView, attention_view
 
@@ -100,7 +100,8 @@ def test_the_query_stays_and_reads_its_strongest_key(show):
 
 def test_rows_stay_where_they_are(show):
     """A query that is looked at in two parts must not move."""
-    page = show(AttentionView(three(n=12, m=40), [f"w{k}" for k in range(12)], [f"source{k}" for k in range(40)]))
+    target, source = [f"w{k}" for k in range(12)], [f"source{k}" for k in range(40)]
+    page = show(AttentionView(outputs(three(n=12, m=40)), target, source))
     places = []
     for part in ("Cross", "Decoder"):
         page.get_by_role("button", name=part, exact=True).click()
@@ -127,16 +128,19 @@ def number(text):
 
 
 def test_neuron_of_a_part(show):
-    tensors = computed("decoder", "cross")
-    page = show("<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>",
-                view(**tensors, view="neuron", layer=1, head=2, cell=(2, 1)))
+    """As the translator has it, whose parts all have queries and keys."""
+    given = computed()
+    contents = {part: AttentionView(**one)._export_state()["_content"][""] for part, one in given.items()}
+    state = view(layer=1, head=2, cell=(2, 1))._export_state() | {"_content": contents, "view": "neuron"}
+    page = mounted(show, "AttentionView", "attention_view", state)
+    page.evaluate("heard = []; document.onkeydown = (e) => heard.push(e.key); 0")
     for part in ("cross", "decoder"):
         page.get_by_role("button", name=part.title()).click()
         page.locator(".av-asking .av-word").nth(2).hover()
         page.locator(".av-answers .av-word").nth(1).hover()
-        query, keys = tensors["queries"][part][1, 2, 2], tensors["keys"][part][1, 2]
+        query, keys = given[part]["queries"][1, 2, 2], given[part]["keys"][1, 2]
         numbers = page.locator(".av-answers .av-number").all_inner_texts()
-        scores, weights = keys @ query / 6**0.5, tensors["weights"][part][1, 2, 2]
+        scores, weights = keys @ query / 6**0.5, given[part]["weights"][1, 2, 2]
         seen = 3 if part == "decoder" else 5
         assert numbers[::2][seen:] == ["masked"] * (len(keys) - seen)
         np.testing.assert_allclose([number(text) for text in numbers[::2][:seen]], scores[:seen], atol=1e-4)
@@ -148,32 +152,6 @@ def test_neuron_of_a_part(show):
         expected = [1, query[1], keys[1, 1], query[1] * keys[1, 1]]
         np.testing.assert_allclose(said, expected, atol=1e-4)
     assert page.evaluate("heard") == []
-
-
-def test_neuron_falls_back_where_there_are_no_queries_and_keys(show):
-    page = show(view(**computed("cross"), view="neuron"))
-    page.locator(".av-stage").press("p")  # the encoder
-    assert shown(page)[0] == "encoder"
-    assert page.locator(".av-matrix").count() == 1
-    neuron = page.get_by_role("button", name="Neuron")
-    assert neuron.get_attribute("aria-label") == "Neuron: no queries and keys of the encoder"
-    neuron.click(force=True)
-    assert page.locator(".av-matrix").count() == 1
-    for kind in (".av-links", ".av-grid", ".av-matrix"):
-        page.locator(".av-stage").press("v")
-        assert page.locator(kind).count() == 1
-    assert serious(page, ".attention-view") == []
-    page.get_by_role("button", name="Cross").click()
-    page.get_by_role("button", name="Neuron").click()
-    assert page.locator(".av-neuron").count() == 1
-
-
-def test_the_kernel_may_send_a_part_before_its_view(show):
-    state = view(**computed("cross"), view="neuron")._export_state()
-    page = mounted(show, "AttentionView", "attention_view", state)
-    page.evaluate("shown.update({...state, part: 'encoder'})")
-    assert page.locator(".av-matrix").count() == 1
-    assert page.evaluate("told") == []
 
 
 def strong(part):
@@ -235,7 +213,7 @@ def test_axe_finds_nothing_serious(show, part):
 
 def test_fits_a_slide_in_every_part_and_view(show):
     target, source = [f"européenne{k}" for k in range(15)], [f"economic{k}" for k in range(14)]
-    shown = AttentionView(three(n=15, m=14), target, source, [(0, 0)], title="Three attentions", causal=True)
+    shown = AttentionView(outputs(three(n=15, m=14)), target, source, [(0, 0)], title="Three attentions", causal=True)
     page = show('<div class="reveal">', shown, "</div>")
     heights = set()
     for part in ("Encoder", "Decoder", "Cross"):
@@ -249,7 +227,7 @@ def test_fits_a_slide_in_every_part_and_view(show):
 
 def test_in_a_deck_keys_stay_in_the_view(browser_page, tmp_path):
     target, source = [f"européenne{k}" for k in range(15)], [f"economic{k}" for k in range(14)]
-    open_slides(browser_page, tmp_path, AttentionView(three(n=15, m=14), target, source, alignment=[(0, 0)]))
+    open_slides(browser_page, tmp_path, AttentionView(outputs(three(n=15, m=14)), target, source, alignment=[(0, 0)]))
     browser_page.evaluate("Reveal.slide(1)")
     browser_page.locator(".av-stage").focus()
     for _ in range(3):

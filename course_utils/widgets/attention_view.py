@@ -12,7 +12,6 @@ from .still import grid_picture, matrix_picture
 from .tensors import (
     must_not_look_ahead,
     read_links,
-    read_of_parts,
     read_parts,
     read_queries_and_keys,
     read_tokens,
@@ -47,9 +46,9 @@ class AttentionView(CourseWidget):
         view.observe(print, "cell")             # called at every move
 
     ``AttentionView(outputs, tokens)`` shows what a ``transformers`` model returned (called with
-    ``output_attentions=True``), and all three attentions of an encoder and a decoder are one view::
+    ``output_attentions=True``); of an encoder-decoder all three attentions are one view::
 
-        AttentionView(model.attentions(source, target), rows=target_words, columns=source_words)
+        AttentionView(outputs, rows=decoder_tokens, columns=encoder_tokens)
 
     Live, weights are exact float32, and each head is sent when it is first wanted, or beside one that is. In a saved
     or exported notebook the view stays interactive without a kernel, with weights of 16 bits (off by at most 7.6e-6);
@@ -60,10 +59,9 @@ class AttentionView(CourseWidget):
             floating type), an array or nested lists; or, with a batch axis of one, ``[1, layers, heads, T_q, T_k]``
             or a tuple with one ``[1, heads, T_q, T_k]`` a layer. Not negative, finite; a row is a softmax over the
             keys and sums to one, or is all zero (fully masked).
-            Or three of these as a mapping or NamedTuple with ``encoder`` (rows and columns are the source),
-            ``decoder`` (both are the target) and ``cross`` (rows are the target, columns the source). Or the
-            output of a ``transformers`` model, with ``attentions`` or with ``encoder_attentions``,
-            ``decoder_attentions`` and ``cross_attentions``.
+            Or the output of a ``transformers`` model, with ``attentions``, or with ``encoder_attentions`` (rows and
+            columns are the source), ``decoder_attentions`` (both are the target) and ``cross_attentions`` (rows are
+            the target, columns the source).
             Or a record, an object with ``weights``, ``rows``, ``columns`` and ``alignment``, alone.
         rows: the ``T_q`` query (target) tokens. Those called ``<pad>`` or ``[PAD]`` are shown in grey.
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
@@ -76,9 +74,7 @@ class AttentionView(CourseWidget):
         view: ``"matrix"``, ``"links"``, ``"grid"`` or ``"neuron"``.
         title: a line above the view. Default: none.
         queries, keys: ``[layers, heads, T_q, d]`` and ``[layers, heads, T_k, d]``, for the neuron view; the softmax
-            of their products over the root of d must be the weights. Of three attentions, mappings or NamedTuples
-            with ``encoder``, ``decoder`` or ``cross``; the neuron view is there for those that are given.
-            Default: none.
+            of their products over the root of d must be the weights. Of one attention. Default: none.
         causal: whether a causal mask hid the keys after each query, which are then shown as masked; of three
             attentions, in the decoder's self-attention. Default: no, and a weight of zero is shown as such.
         steps: a film: the "heads" are one head at these training steps, and are called so; a slider goes through them.
@@ -90,7 +86,7 @@ class AttentionView(CourseWidget):
             them.
         part: which of three attentions is shown, two-way: ``"encoder"``, ``"decoder"`` or ``"cross"``; empty if there
             is one. A part with the same queries selects the same query, and its strongest key; another one the cell
-            that a new view would select. A part without queries and keys leaves the neuron view for the matrix.
+            that a new view would select.
         weights: float32 array ``[layers, heads, T_q, T_k]``, of the part shown (read only).
         rows, columns, alignment: of the part shown (tuples).
 
@@ -195,8 +191,7 @@ class AttentionView(CourseWidget):
     @traitlets.validate("view")
     def _view_can_be_drawn(self, proposal):
         if proposal["value"] == "neuron" and not self._shown["width"]:
-            of = f" for the part {self.part!r}" if self.part else ""
-            raise traitlets.TraitError(f'the view "neuron" needs queries= and keys=, which were not given{of}.')
+            raise traitlets.TraitError('the view "neuron" needs queries= and keys=, which were not given.')
         return proposal["value"]
 
     @traitlets.observe("part")
@@ -210,8 +205,6 @@ class AttentionView(CourseWidget):
         heads = self.heads if all(k < shown["shape"][1] for k in self.heads) else []
         with self.hold_sync():
             self.heads, self.layer, self.head, self.cell = heads, layer, head, cell
-            if not shown["width"] and self.view == "neuron":
-                self.view = "matrix"
 
     @traitlets.observe("heads")
     def _head_is_one_of_the_heads(self, change):
@@ -345,16 +338,16 @@ def _by_part(given: _Given) -> dict[str, _Given]:
     if given.columns is None:
         raise ValueError("of three attentions, rows are the target's tokens and columns the source's; no columns were "
                          "given.")
-    queries, keys = (read_of_parts(name, {} if values is None else values)
-                     for name, values in (("queries", given.queries), ("keys", given.keys)))
+    if given.queries is not None or given.keys is not None:
+        raise ValueError("queries and keys belong to one attention, but three were given; give its tensor alone.")
     source, target = (given.columns, "columns"), (given.rows, "rows")
     sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
     found = {}
     for part, weights in parts.items():
         (rows, columns), names = zip(*sides[part], strict=True)
         links = given.alignment if part == "cross" else None
-        found[part] = _Given(weights, rows, columns, links, queries.get(part), keys.get(part),
-                             causal=given.causal and part == "decoder", names=names)
+        found[part] = _Given(weights, rows, columns, links, causal=given.causal and part == "decoder",
+                             names=names)
     return found
 
 
@@ -394,7 +387,7 @@ def _first_heads(arrays: dict, contents: dict, layer: int, head: int) -> None:
 
 def _check_part(part: str, contents: dict) -> str:
     if part not in contents:
-        there = ", ".join(contents) if len(contents) > 1 else "one attention only; three are a mapping or NamedTuple"
+        there = ", ".join(contents) if len(contents) > 1 else "one attention only"
         raise traitlets.TraitError(f"part is {part!r}; this view has {there}.")
     return part
 

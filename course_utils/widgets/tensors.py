@@ -3,7 +3,7 @@
 import math
 import operator
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,48 +28,19 @@ def unpacked(weights, rows, columns, alignment) -> tuple:
     return weights, rows, columns, alignment
 
 
-def read_parts(weights) -> dict | None:
-    """The three attentions of an encoder and a decoder, in this order; ``None`` for anything else.
-
-    Args:
-        weights: a mapping or a NamedTuple with ``encoder``, ``decoder`` and ``cross``; or what an encoder-decoder
-            of ``transformers`` returns, with ``encoder_attentions``, ``decoder_attentions`` and ``cross_attentions``.
+def read_parts(outputs) -> dict | None:
+    """The three attentions that an encoder-decoder of ``transformers`` returned, in this order; ``None`` of others.
 
     Raises:
-        ValueError: if it has other names, or an output of ``transformers`` has no attentions.
+        ValueError: if it returned none.
     """
-    if hasattr(weights, "encoder_attentions"):
-        weights = {part: getattr(weights, f"{part}_attentions") for part in PARTS}
-        for part, one in weights.items():
-            if one is None:
-                raise ValueError(f"the output's {part}_attentions are None. {NO_ATTENTION}")
-    named = _named(weights)
-    if named is None:
+    if not hasattr(outputs, "encoder_attentions"):
         return None
-    if set(named) != set(PARTS):
-        raise ValueError(f"weights have the parts {', '.join(map(str, named)) or 'nothing'}; expected encoder, decoder "
-                         "and cross. To show one attention, give its tensor alone.")
-    return {part: named[part] for part in PARTS}
-
-
-def read_of_parts(name: str, values) -> dict:
-    """What belongs to some of the three attentions, as a dictionary; ``name``: what the caller calls it.
-
-    Raises:
-        ValueError: if it is no mapping or NamedTuple, or has other names.
-    """
-    named = _named(values)
-    if named is None or not set(named) <= set(PARTS):
-        given = f"of type {type(values).__name__}" if named is None else f"a mapping of {', '.join(map(str, named))}"
-        raise ValueError(f"{name} are {given}, but the weights are three attentions; expected a mapping or NamedTuple "
-                         "with encoder, decoder or cross.")
-    return dict(named)
-
-
-def _named(values) -> Mapping | None:
-    """A mapping or a NamedTuple as a mapping, except what ``transformers`` returns for one attention."""
-    named = values._asdict() if hasattr(values, "_asdict") else values
-    return named if isinstance(named, Mapping) and not hasattr(values, "attentions") else None
+    parts = {part: getattr(outputs, f"{part}_attentions") for part in PARTS}
+    for part, weights in parts.items():
+        if weights is None:
+            raise ValueError(f"the output's {part}_attentions are None. {NO_ATTENTION}")
+    return parts
 
 
 def read_weights(weights) -> np.ndarray:

@@ -32,15 +32,14 @@ class AttentionView extends CourseWidget {
     this.showCell();
   }
 
-  // The kernel may send another part before its layer, head, cell and view.
+  // The kernel may send another part before its layer, head and cell.
   within(state) {
-    const { shape: [layers, heads, ...sides], width } = state._content[state.part];
+    const { shape: [layers, heads, ...sides] } = state._content[state.part];
     return {
       ...state,
       layer: state.layer < layers ? state.layer : 0,
       head: state.head < heads ? state.head : 0,
       cell: state.cell?.every((index, side) => index < sides[side]) ? state.cell : null,
-      view: state.view === "neuron" && !width ? "matrix" : state.view,
     };
   }
 
@@ -144,14 +143,13 @@ class AttentionView extends CourseWidget {
 
     this.views = ["matrix", "links", ...(layers * heads > 1 ? ["grid"] : []), ...(width ? ["neuron"] : [])];
     this.toggles = this.views.map((view) => this.toggle(VIEWS[view], () => this.choose({ view })));
-    const missing = !width && Object.values(contents).some((content) => content.width) ? [this.withoutNeuron()] : [];
     const numbers = (count) => Array.from({ length: count }, (_, k) => [k, k]);
     this.choosers = {
       layer: this.chooser("layer", numbers(layers), (layer) => this.chooseHead(Number(layer), this.state.head)),
       head: (steps ? this.stepper : this.chooser).call(this, "head", numbers(heads), (head) => this.chooseHead(this.state.layer, Number(head))),
     };
     this.tools.replaceChildren(
-      toggleGroup("View", [...this.toggles, ...missing]), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
+      toggleGroup("View", this.toggles), ...Object.values(this.choosers).filter(Boolean).map((select) => select.parentNode),
     );
     this.partToggles.forEach((button, k) => button.setAttribute("aria-pressed", this.parts[k] === part));
     const longest = (tokens) => Math.max(...tokens.map((token) => token.length));
@@ -159,12 +157,6 @@ class AttentionView extends CourseWidget {
     this.readout.classList.toggle("is-long", longest(rows) + longest(columns) > 36);
     this.cut.textContent = cut || "";
     this.cut.hidden = !cut;
-  }
-
-  // In the place of the view's button, if only other parts have queries and keys.
-  withoutNeuron() {
-    const why = `Neuron: no queries and keys of the ${PARTS[this.state.part].toLowerCase()}`;
-    return element("button", { type: "button", text: VIEWS.neuron, title: why, "aria-label": why, "aria-disabled": "true" });
   }
 
   toggle(text, answer) {
