@@ -2,8 +2,8 @@
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``x (B, T, d_model)``, ``logits (B, T_q, vocab)``. Masks
 are boolean and ``True`` means *may attend*. Attention weights of a layer are ``(B, n_heads, T_q, T_k)``, of a stack of
-layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: the
-cross-attention's unless ``need_weights=False``, and all of them by `Transformer.attentions`.
+layers ``(B, n_layers, n_heads, T_q, T_k)``; they are large, and made only where they are returned: a model's are those
+of the cross-attention.
 """
 
 import math
@@ -117,8 +117,7 @@ class DecoderLayer(Layer):
         self.feed_forward = FeedForward(config)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
 
-    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_self: bool = False,
-                need_cross: bool = False):
+    def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_weights: bool = False):
         """One layer of the decoder over the new positions.
 
         Args:
@@ -126,19 +125,18 @@ class DecoderLayer(Layer):
             memory: what the cross-attention has projected from the encoder's output (`project_keys`).
             src_mask: ``(B, 1, T_k)``, ``True`` where the source has a word.
             past: the self-attention's keys and values of the positions before.
-            need_self, need_cross: whether to return the weights of self-attention, and of cross-attention.
+            need_weights: whether to return the weights of the cross-attention.
 
         Returns:
-            ``x`` after the layer, the weights of self- and of cross-attention (or ``None``), and the longer cache.
+            ``x`` after the layer, the weights of the cross-attention (or ``None``), and the longer cache.
         """
-        read = self.before(self.norm_1, x)
-        attended, self_weights, past = look_back(self.self_attention, read, past, need_self)
+        attended, _, past = look_back(self.self_attention, self.before(self.norm_1, x), past, need_weights=False)
         x = self.add(self.norm_1, x, attended)
         read = self.before(self.norm_2, x)
-        attended, cross_weights = self.cross_attention.attend(read, *memory, src_mask, need_weights=need_cross)
+        attended, weights = self.cross_attention.attend(read, *memory, src_mask, need_weights=need_weights)
         x = self.add(self.norm_2, x, attended)
         x = self.add(self.norm_3, x, self.feed_forward(self.before(self.norm_3, x)))
-        return x, (self_weights, cross_weights), past
+        return x, weights, past
 
 
 def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need_weights: bool):
@@ -160,13 +158,11 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
-    def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
-        """``x (B, T, d_model)`` to the same shape; and the weights of all layers, or ``None``."""
-        weights = []
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x (B, T, d_model)`` to the same shape."""
         for layer in self.layers:
-            x, w = layer(x, mask, need_weights)
-            weights.append(w)
-        return self.norm(x), torch.stack(weights, dim=1) if need_weights else None
+            x, _ = layer(x, mask)
+        return self.norm(x)
 
 
 class Decoder(nn.Module):
@@ -178,15 +174,14 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
-                need_self: bool = False, need_cross: bool = False):
+                need_weights: bool = False):
         """As `DecoderLayer`, with a tuple of caches, one a layer, and the weights of all layers."""
         weights, caches = [], []
         for layer, keys, cache in zip(self.layers, memory, past, strict=True):
-            x, w, cache = layer(x, keys, src_mask, cache, need_self, need_cross)
+            x, w, cache = layer(x, keys, src_mask, cache, need_weights)
             weights.append(w)
             caches.append(cache)
-        of_self, of_cross = (None if w[0] is None else torch.stack(w, dim=1) for w in zip(*weights, strict=True))
-        return self.norm(x), (of_self, of_cross), tuple(caches)
+        return self.norm(x), torch.stack(weights, dim=1) if need_weights else None, tuple(caches)
 
 
 class Memory(NamedTuple):
@@ -196,14 +191,6 @@ class Memory(NamedTuple):
     """For each decoder layer, keys and values of its cross-attention: all from the top of the encoder."""
     src_mask: Tensor
     """``(B, 1, T_k)``: ``True`` where there is a word, ``False`` where there is padding."""
-
-
-class Attentions(NamedTuple):
-    """All weights of one pass, each ``(B, n_layers, n_heads, T_q, T_k)``."""
-
-    encoder: Tensor
-    decoder: Tensor
-    cross: Tensor
 
 
 class Transformer(nn.Module):
@@ -244,16 +231,23 @@ class Transformer(nn.Module):
 
         Rows without a word, or with padding before one, are a ``ValueError``.
         """
-        memory, state, _ = self._encode(source, need_weights=False)
-        return memory, state
+        check_ids(source=source)
+        src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
+        check_source(source, src_mask.squeeze(1))
+        x = self.encoder(self.embed(source, self.source_embed), src_mask)
+        caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
+        state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
+        return Memory(caches, src_mask), state
 
     def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (or
         ``None`` if they are not needed: PyTorch's kernel is faster), the next state. ``target`` holds the new words;
         those before are in the caches of ``state``.
         """
-        logits, (_, weights), state = self._decode(target, state, memory, need_self=False, need_cross=need_weights)
-        return logits, weights, state
+        check_target(target, memory.src_mask)
+        x = self.embed(target, self.target_embed, start=state[0].k.size(2))
+        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_weights)
+        return x @ self.target_embed.weight.T, weights, state
 
     def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
@@ -266,27 +260,6 @@ class Transformer(nn.Module):
         memory, state = self.encode(source)
         logits, weights, _ = self.decode(target, state, memory, need_weights)
         return logits, weights
-
-    def attentions(self, source: Tensor, target: Tensor) -> Attentions:
-        """The weights of all three attentions while the model is made to write ``target``."""
-        memory, state, encoder = self._encode(source, need_weights=True)
-        _, (decoder, cross), _ = self._decode(target, state, memory, need_self=True, need_cross=True)
-        return Attentions(encoder, decoder, cross)
-
-    def _encode(self, source: Tensor, need_weights: bool):
-        check_ids(source=source)
-        src_mask = (source != PAD).unsqueeze(1)                                        # (B, 1, T_k)
-        check_source(source, src_mask.squeeze(1))
-        x, weights = self.encoder(self.embed(source, self.source_embed), src_mask, need_weights)
-        caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
-        state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
-        return Memory(caches, src_mask), state, weights
-
-    def _decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_self: bool, need_cross: bool):
-        check_target(target, memory.src_mask)
-        x = self.embed(target, self.target_embed, start=state[0].k.size(2))
-        x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_self, need_cross)
-        return x @ self.target_embed.weight.T, weights, state
 
 
 def small_start(model: nn.Module) -> None:

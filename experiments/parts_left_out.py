@@ -41,10 +41,10 @@ class BareEncoderLayer(EncoderLayer):
 class BareDecoderLayer(DecoderLayer):
     """Nothing is added to ``x``: it is replaced."""
 
-    def forward(self, x, memory, src_mask, past, need_self=False, need_cross=False):
-        x, self_weights, past = look_back(self.self_attention, self.norm_1(x), past, need_self)
-        x, cross_weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask, need_weights=need_cross)
-        return self.feed_forward(self.norm_3(x)), (self_weights, cross_weights), past
+    def forward(self, x, memory, src_mask, past, need_weights=False):
+        x, _, past = look_back(self.self_attention, self.norm_1(x), past, need_weights=False)
+        x, weights = self.cross_attention.attend(self.norm_2(x), *memory, src_mask, need_weights=need_weights)
+        return self.feed_forward(self.norm_3(x)), weights, past
 
 
 class Nothing(nn.Module):

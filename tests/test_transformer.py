@@ -135,17 +135,16 @@ def test_a_decoder_layer_equals_torchs(padded, need_weights, pre_norm, training)
     x, top = vectors(T_Q).requires_grad_(), vectors(T_K, seed=1).requires_grad_()
     mask = padding_mask(T_K) if padded else None
     memory = Cache(*ours.cross_attention.project_keys(top))
-    output, (of_self, cross), cache = ours(x, memory, mask, empty_cache(), need_weights, need_weights)
+    output, weights, cache = ours(x, memory, mask, empty_cache(), need_weights)
     expected = torch_layer(ours, config)(x, top, tgt_mask=~causal_mask(T_Q),
                                          memory_key_padding_mask=~mask.squeeze(1) if padded else None)
     assert_close(output, expected, atol=1e-5, rtol=0)
     assert_close(gradients(output, x, top), gradients(expected, x, top), atol=1e-5, rtol=1e-5)
     assert cache.k.shape == cache.v.shape == (B, SMALL.n_heads, T_Q, SMALL.d_model // SMALL.n_heads)
     if need_weights:
-        assert of_self.shape == (B, SMALL.n_heads, T_Q, T_Q)
-        assert cross.shape == (B, SMALL.n_heads, T_Q, T_K)
+        assert weights.shape == (B, SMALL.n_heads, T_Q, T_K)
     else:
-        assert of_self is cross is None
+        assert weights is None
 
 
 @pytest.mark.parametrize(("setting", "error", "message"), [
@@ -171,7 +170,7 @@ def test_the_stacks_equal_torchs(pre_norm, training):
     config = replace(SMALL, n_layers=3, pre_norm=pre_norm, norm_eps=0.1)
     encoder, decoder = (shaken(make(config)).train(training) for make in (Encoder, Decoder))
     x, y, mask = vectors(T_K), vectors(T_Q, seed=1), padding_mask(T_K)
-    top, _ = encoder(x, mask)
+    top = encoder(x, mask)
     expected_top = torch_stack(encoder, config)(x, src_key_padding_mask=~mask.squeeze(1))
     assert_close(top, expected_top, atol=1e-5, rtol=0)
     memory = tuple(Cache(*layer.cross_attention.project_keys(top)) for layer in decoder.layers)
@@ -317,30 +316,24 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     memory, state = model.encode(SOURCE)
     assert weights_made(lambda: model.encode(SOURCE)) == (0, 3)
     assert weights_made(lambda: model.decode(TARGET, state, memory)) == (3, 6)  # the cross-attention's
-    assert weights_made(lambda: model.attentions(SOURCE, TARGET)) == (9, 9)
     assert weights_made(lambda: model.decode(TARGET, state, memory, need_weights=False)) == (0, 6)
     batch = Batch(SOURCE, TARGET)
     assert weights_made(lambda: sequence_loss(model, batch)) == weights_made(
         lambda: sequence_loss(model.train(), batch)) == (0, 9)
 
 
-def test_the_weights_of_all_three_attentions():
+def test_the_weights_are_those_of_the_cross_attention_layer_by_layer():
     model = make_model(n_layers=3).eval()
-    encoder, decoder, cross = model.attentions(SOURCE, TARGET)
-    assert encoder.shape == (B, 3, SMALL.n_heads, T_K, T_K)
-    assert decoder.shape == (B, 3, SMALL.n_heads, T_Q, T_Q)
-    assert cross.shape == (B, 3, SMALL.n_heads, T_Q, T_K)
-    for weights in (encoder, decoder, cross):
-        assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
-    assert torch.equal(decoder > 0, causal_mask(T_Q).expand_as(decoder))
-    words = (SOURCE != PAD)[:, None, None, None]
-    assert torch.equal(encoder > 0, words.expand_as(encoder))
-    assert torch.equal(cross > 0, words.expand_as(cross))
-    torch.testing.assert_close(cross, model(SOURCE, TARGET)[1])
-    first = model.encoder.layers[0](model.embed(SOURCE, model.source_embed), words[:, 0, 0], need_weights=True)[1]
-    assert torch.equal(encoder[:, 0], first)
-    assert not torch.allclose(encoder[:, 0], encoder[:, 1], atol=1e-2)             # layers differ, and so do heads
-    assert not torch.allclose(encoder[:, :, 0], encoder[:, :, 1], atol=1e-2)
+    _, weights = model(SOURCE, TARGET)
+    assert weights.shape == (B, 3, SMALL.n_heads, T_Q, T_K)
+    assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
+    assert torch.equal(weights > 0, (SOURCE != PAD)[:, None, None, None].expand_as(weights))
+    memory, state = model.encode(SOURCE)
+    first = model.decoder.layers[0](model.embed(TARGET, model.target_embed), memory.caches[0], memory.src_mask,
+                                    state[0], need_weights=True)[1]
+    assert torch.equal(weights[:, 0], first)
+    assert not torch.allclose(weights[:, 0], weights[:, 1], atol=1e-2)             # layers differ, and so do heads
+    assert not torch.allclose(weights[:, :, 0], weights[:, :, 1], atol=1e-2)
 
 
 # --- the cache -----------------------------------------------------------------------------------------------
@@ -552,8 +545,8 @@ def test_attention_records_have_layers_and_heads_in_front(trained, batch_size):
         assert record.weights.shape == (2, 4, len(target), len(source) + 1)
         alone = collate(encode_pairs([(source, target)], ENGLISH, FRENCH))
         with evaluating(model):
-            expected = model.attentions(alone.source, alone.target[:, :-1]).cross[0]
-        assert_close(record.weights, expected[:, :, :len(target)])
+            _, expected = model(alone.source, alone.target[:, :-1])
+        assert_close(record.weights, expected[0, :, :, :len(target)])
 
 
 def test_the_loss_is_the_same_for_a_padded_batch_and_for_its_sentences():
