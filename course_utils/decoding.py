@@ -1,7 +1,8 @@
 """From a trained model to words: decoding, and reading off what a model attended to.
 
-A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``; for
-a search, too, ``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
+A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``, in
+which weights may be ``None`` unless they are asked for with ``need_weights=True``; for a search, too,
+``reorder(kept, index)``: the rows ``index`` of a memory or a state, some several times or not at all.
 """
 
 import math
@@ -44,7 +45,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
         source: ids ``(B, T_k)``, or what else the model encodes, such as a picture's features ``(B, C, H, W)``.
         max_len: longest output in tokens.
-        need_weights: whether to keep the weights of every step.
+        need_weights: whether to ask for the weights of every step, and keep them.
 
     Returns:
         ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights
@@ -62,14 +63,14 @@ def _write(model: nn.Module, source: Tensor, max_len: int, choose: Callable[[Ten
     """Word by word, as `greedy` says: of the last logits ``(B, vocab)`` the next words ``(B, 1)`` are chosen."""
     at_least(1, max_len=max_len)
     _some_sentences(source)
-    device = device_of(model)
+    device, asked = device_of(model), {"need_weights": True} if need_weights else {}
     words, all_weights = [], []
     with evaluating(model):
         memory, state = model.encode(source.to(device))
         word = torch.full((source.size(0), 1), BOS, device=device)
         done = torch.zeros_like(word, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
-            logits, weights, state = model.decode(word, state, memory)
+            logits, weights, state = model.decode(word, state, memory, **asked)
             no_nan(logits)
             word = choose(logits[:, -1]).to(device)
             done |= word == EOS

@@ -195,7 +195,10 @@ class Seq2Seq(nn.Module):
         return memory, (state, torch.zeros_like(state)) if self.cell == "lstm" else state
 
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
-        """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state."""
+        """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state.
+
+        The weights need not be asked for: the next state cannot be computed without them.
+        """
         check_target(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state

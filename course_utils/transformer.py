@@ -239,10 +239,10 @@ class Transformer(nn.Module):
         state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
         return Memory(caches, src_mask), state
 
-    def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool = True):
+    def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool = False):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (or
-        ``None`` if they are not needed: PyTorch's kernel is faster), the next state. ``target`` holds the new words;
-        those before are in the caches of ``state``.
+        ``None``: without them PyTorch's kernel computes it, a fifth faster), the next state. ``target`` holds the new
+        words; those before are in the caches of ``state``.
         """
         check_target(target, memory.src_mask)
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
@@ -256,7 +256,7 @@ class Transformer(nn.Module):
         return tuple(Cache(k.index_select(0, index), v.index_select(0, index)) for k, v in kept)
 
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; weights as in `decode`."""
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; the weights, if needed."""
         memory, state = self.encode(source)
         logits, weights, _ = self.decode(target, state, memory, need_weights)
         return logits, weights

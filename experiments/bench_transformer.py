@@ -146,7 +146,7 @@ class WithoutCache(nn.Module):
         memory, self.empty = self.model.encode(source)
         return memory, source[:, :0]
 
-    def decode(self, target, written, memory):
+    def decode(self, target, written, memory, need_weights):
         written, table = torch.cat([written, target], dim=1), self.model.target_embed
         x, _, _ = self.model.decoder(self.model.embed(written, table), memory.caches, memory.src_mask, self.empty)
         return x[:, -1:] @ table.weight.T, None, written

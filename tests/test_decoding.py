@@ -51,7 +51,7 @@ class Copier(nn.Module):
     def encode(self, source):
         return source, 0
 
-    def decode(self, target, state, memory):
+    def decode(self, target, state, memory, need_weights=False):
         self.steps += 1
         self.modes.append(self.training)
         place = min(state, memory.size(1) - 1)
@@ -76,7 +76,7 @@ class Table(nn.Module):
     def encode(self, source):
         return source, source.new_zeros(source.size(0), 0)
 
-    def decode(self, target, state, memory):
+    def decode(self, target, state, memory, need_weights=False):
         state = torch.cat([state, target], dim=1)
         logits = torch.full((state.size(0), 1, len(VOCAB)), -math.inf)
         for i, ids in enumerate(state.tolist()):

@@ -15,6 +15,7 @@ from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Batch, Vocab, collate, encode_pairs
 from course_utils.decoding import (
     attention_records,
+    beam_search,
     evaluating,
     greedy,
     sample,
@@ -315,8 +316,13 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     model = make_model(n_layers=3).eval()
     memory, state = model.encode(SOURCE)
     assert weights_made(lambda: model.encode(SOURCE)) == (0, 3)
-    assert weights_made(lambda: model.decode(TARGET, state, memory)) == (3, 6)  # the cross-attention's
-    assert weights_made(lambda: model.decode(TARGET, state, memory, need_weights=False)) == (0, 6)
+    assert weights_made(lambda: model.decode(TARGET, state, memory)) == (0, 6)
+    crossing = weights_made(lambda: model.decode(TARGET, state, memory, need_weights=True))
+    assert crossing == (3, 6)
+    assert weights_made(lambda: greedy(model, SOURCE, 2)) == (6, 15)
+    for unasked in (lambda: greedy(model, SOURCE, 2, need_weights=False), lambda: sample(model, SOURCE, max_len=2)):
+        assert weights_made(unasked) == (0, 15)
+    assert weights_made(lambda: beam_search(model, SOURCE, beam=3, max_len=2))[0] == 0
     batch = Batch(SOURCE, TARGET)
     assert weights_made(lambda: sequence_loss(model, batch)) == weights_made(
         lambda: sequence_loss(model.train(), batch)) == (0, 9)
@@ -348,7 +354,7 @@ def test_decoding_in_pieces_equals_one_pass(pieces, pre_norm, training):
     assert [cache.k.shape for cache in state] == [(B, 4, 0, 4)] * SMALL.n_layers
     found, found_weights, written = [], [], 0
     for piece in TARGET.split(pieces, dim=1):
-        piece_logits, piece_weights, state = model.decode(piece, state, memory)
+        piece_logits, piece_weights, state = model.decode(piece, state, memory, need_weights=True)
         written += piece.size(1)
         assert [(cache.k.shape, cache.v.shape) for cache in state] == [((B, 4, written, 4),) * 2] * SMALL.n_layers
         found.append(piece_logits)
