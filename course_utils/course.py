@@ -13,7 +13,7 @@ PRESENTED = "COURSE_PRESENTED"      # environment of live slides' kernel: the fi
 LOADED = "loaded as rehearsed"       # what is printed of a training that was
 UNWRITTEN = "… "                     # how a card begins while its reader has written nothing: in pages it is left out
 UNPREDICTED = "You predicted nothing. "     # before what was measured, on such a card
-TOLD: list[Callable[[str], None]] = []  # by live slides: hears the label of what was not rehearsed and is trained now
+TOLD: list[Callable[[str, bool], None]] = []  # by live slides: hears a training's label, and whether it was loaded
 KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows its card and does not raise
 
 

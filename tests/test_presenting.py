@@ -132,13 +132,16 @@ def test_a_number_that_is_changed_is_measured_again(shell):
 
 
 def test_one_line_says_that_trainings_above_were_loaded(shell, capsys):
-    load = "print('a line: loaded as rehearsed on a day, 3 steps in 0 s.')"
-    catch_up = CatchUp(shell, new_notebook(cells=[cell("a", load), cell("b", load), cell("c", ""), cell("d", "")]))
+    load = "fit('a line', loaded=True)"
+    catch_up = CatchUp(shell, new_notebook(cells=[cell("a", load), cell("b", load), cell("c", ""), cell("d", load)]))
+    shell.user_ns["fit"] = catch_up.trains
     before(catch_up, "c")
+    shell.run_cell(load)
     assert left(capsys) == ""                          # not above the result, which it would push down
     catch_up.after()
     assert left(capsys) == "What is trained above was loaded as rehearsed.\n"
     before(catch_up, "d")
+    shell.run_cell(load)                               # its own: it says so itself
     catch_up.after()
     assert left(capsys) == ""
 
@@ -167,8 +170,8 @@ def test_how_long_it_takes_is_known_of_each_training_by_its_label(shell, capsys,
     notebook = new_notebook(cells=[made])
     for given in (notebook, read(prepare(notebook, tmp_path / "01.ipynb", tmp_path))):
         catch_up = CatchUp(shell, given)
-        catch_up.trains("a < b")
-        catch_up.trains("Luong's decoder")
+        catch_up.trains("a < b", loaded=False)
+        catch_up.trains("Luong's decoder", loaded=False)
         told = capsys.readouterr().out.splitlines()
         assert [line.split("now, ")[-1] for line in told] == ["about 125 s", "about 50 s"]
 

@@ -117,9 +117,13 @@ def test_loading_gives_what_training_gives(keep, capsys):
     assert all(weight.grad is None for weight in loaded[0].parameters())
 
 
-def test_it_says_what_was_loaded(keep, capsys):
+def test_it_says_what_was_loaded(keep, capsys, monkeypatch):
+    told = []
+    monkeypatch.setattr(rehearsal, "TOLD", [lambda *what: told.append(what)])
+    a_line()
     keep(a_line)
     a_line()
+    assert told == [("a line", False), ("a line", True)]
     said = capsys.readouterr().out.splitlines()[-1]
     assert re.fullmatch(r"a line: loaded as rehearsed on \d{4}-\d\d-\d\d, 3 steps in 0 s\.", said)
 

@@ -53,15 +53,17 @@ def rehearsed(fit: Callable) -> Callable:
     @wraps(fit)
     def loaded_or_trained(model, *args, **settings):
         mode = os.environ.get(REHEARSAL, "")
-        before = None
+        before = kept = None
         if mode != LIVE and in_notebook() and (mode or any_kept()):
             call = signature.bind(model, *args, **settings)
             call.apply_defaults()
             before = _walked(call.arguments)
-        if before and not mode and (kept := _load(model, before, call.arguments)):
-            return signature.return_annotation(**kept)                # a History
+        if before and not mode:
+            kept = _load(model, before, call.arguments)
         for tell in TOLD if not mode else ():
-            tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"))
+            tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"), kept is not None)
+        if kept:
+            return signature.return_annotation(**kept)                # a History
         history = fit(model, *args, **settings)
         if before and mode and not history.interrupted:
             _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)

@@ -179,7 +179,6 @@ class CatchUp:
                     print(shown.stdout)
                     return
                 self.ran.add(id)
-                self.loaded = self.loaded or LOADED in shown.stdout
             if behind:
                 clear_output()
             if self.cells[info.cell_id] != info.raw_cell:      # changed: what was made of it below is old
@@ -196,8 +195,11 @@ class CatchUp:
             html = f'<div class="course-loaded">{told}</div>'
             self.shell.display_pub.publish({"text/html": html, "text/plain": told})
 
-    def trains(self, label: str) -> None:
-        """`fit` calls it before it trains what was not rehearsed."""
+    def trains(self, label: str, loaded: bool) -> None:
+        """`fit` calls it when it has loaded what was rehearsed, and before it trains what was not."""
+        if loaded:
+            self.loaded = self.loaded or self.screen is not None   # the cell's own training says so itself
+            return
         about = f", about {max(1, self.seconds[label])} s" if label in self.seconds else ""
         print(f"{label}: not rehearsed, training now{about}", file=self.screen or sys.stdout)
 
