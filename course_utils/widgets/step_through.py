@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from .base import CourseWidget, check_index, float32, quantised
 from .colours import INK, KEY, MUTED, QUERY, VALUE
-from .still import attention_heatmap, figure_picture, matrix_picture, paper
+from .still import figure_picture, matrix_picture, paper
 from .tensors import as_array, list_of_tokens, read_tokens, read_weights, warn_of_odd_rows
 
 STEPS = {"attention": ("scores", "mask", "softmax", "weigh", "sum"), "decoding": ("look", "write")}
@@ -127,15 +127,8 @@ class StepThrough(CourseWidget):
         kind, sizes = self._content["kind"], f"queries={len(self.rows)}, keys={len(self.columns)}"
         return f"StepThrough({kind}, {sizes}, query={self.query}, step={STEPS[kind][self.step]})"
 
-    def figure(self) -> Figure:
-        """All steps of the query as a matplotlib figure for print; of a sentence being written, all its words."""
-        if self._content["kind"] == "decoding":
-            figure = paper(2.4 + 0.5 * len(self.columns), 1.9 + 0.36 * len(self.rows))
-            attention_heatmap(self.weights, self.rows, self.columns, axes=figure.add_subplot())
-            return figure
-        return self._computation()
-
     def _computation(self) -> Figure:
+        """All steps of the query, side by side."""
         seen = np.array(self._content["mask"][self.query], bool)
         scores, weights = self._scores()[self.query], self.weights[self.query]
         figure = paper(10.5, 1.8 + 0.36 * len(seen))
@@ -172,7 +165,7 @@ class StepThrough(CourseWidget):
     def _still(self) -> bytes:
         if self._content["kind"] == "decoding":
             return matrix_picture(self.weights, self.rows, self.columns, 1.0)
-        return figure_picture(self.figure)
+        return figure_picture(self._computation)
 
     def _in_words(self) -> str:
         if self._content["kind"] == "decoding":
