@@ -136,14 +136,14 @@ def test_the_stored_runs_are_those_of_the_script():
 
 
 @pytest.mark.parametrize("part", ["transformer", "lstm"])
-def test_the_wider_search_is_as_it_says_and_costs_as_much_as_it_says(part):
+def test_the_wider_search_is_as_it_says_and_costs_as_much(part):
     searched = importlib.import_module("rivals_searched")
     assert searched.DEEP not in rivals.MODELS
     runs, full = stored(f"rivals_searched_{part}").results["runs"], stored("translation_rivals").results["models"]
     assert [(run["name"], run["warmup"]) for run in runs] == [row[:2] for row in searched.SEARCHED[part]]
     base = full[searched.SEARCHED[part][0][0]]
     rate, dropout = rivals.chosen(base["search"])
-    for run, (*_, times, longer) in zip(runs, searched.SEARCHED[part], strict=True):
+    for run, (*_, times) in zip(runs, searched.SEARCHED[part], strict=True):
         assert run["parameters"] == pytest.approx(base["parameters"], rel=0.02)
         assert (run["rate"], run["dropout"]) == (times * rate, dropout)
-        assert run["steps"] == pytest.approx(longer * base["final"][0]["steps"], rel=0.3)
+        assert run["steps"] == pytest.approx(base["final"][0]["steps"], rel=0.3)
