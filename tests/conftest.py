@@ -73,7 +73,7 @@ def browser():
         browser.close()
 
 
-def _guarded(browser, **options):
+def guarded(browser, **options):
     """A context that reaches nothing outside this machine; what it asked for in vain, and its script errors."""
     context = browser.new_context(**{"viewport": VIEWPORT, **options})
     context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
@@ -102,7 +102,7 @@ class _Shared:
 
     def open(self):
         if self.guarded is None:
-            self.guarded = _guarded(self.browser)
+            self.guarded = guarded(self.browser)
             self.guarded[0].new_page().goto(Path(__file__).as_uri())  # as the others, a file
         return self.guarded
 
@@ -160,7 +160,7 @@ def open_page(browser, shared_context, request):
             page.set_viewport_size(options.get("viewport", VIEWPORT))
             page.emulate_media(color_scheme=options.get("color_scheme"))
         else:
-            context, outside, errors = _guarded(browser, **options)
+            context, outside, errors = guarded(browser, **options)
             own.append(context)
             page = context.new_page()
         page.outside_requests, page.script_errors = outside, errors
@@ -229,6 +229,7 @@ def jupyter(tmp_path_factory):
     command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
     command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
     command += [f"--ServerApp.root_dir={folder}"]
+    command += [f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")]
     command += ["--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=20"]
     environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython")}
     server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)

@@ -359,8 +359,7 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def live(jupyter, page):
     own_errors = open_live(page, jupyter, "lab/tree", "pictures.ipynb", LIVE_CELLS)
     run(page, 0, shows=".image-attention")
     assert page.locator(".image-attention").count() == 1  # the live view, not the copy as well

@@ -358,8 +358,7 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def live(jupyter, page):
     page.emulate_media(reduced_motion="reduce")
     own_errors = open_live(page, jupyter, "lab/tree", "translator.ipynb", LIVE_CELLS)
     run(page, 0, shows=".translator")

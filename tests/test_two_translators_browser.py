@@ -201,8 +201,7 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def live(jupyter, page):
     own_errors = open_live(page, jupyter, "lab/tree", "two_translators.ipynb", LIVE_CELLS)
     run(page, 0, shows=".two-translators")
     typed(page, SHORT)
