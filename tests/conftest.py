@@ -73,7 +73,7 @@ def browser():
         browser.close()
 
 
-def guarded(browser, **options):
+def _guarded(browser, **options):
     """A context that reaches nothing outside this machine; what it asked for in vain, and its script errors."""
     context = browser.new_context(**{"viewport": VIEWPORT, **options})
     context.set_default_timeout(90_000)  # a failure is slow, a busy machine is none
@@ -102,7 +102,7 @@ class _Shared:
 
     def open(self):
         if self.guarded is None:
-            self.guarded = guarded(self.browser)
+            self.guarded = _guarded(self.browser)
             self.guarded[0].new_page().goto(Path(__file__).as_uri())  # as the others, a file
         return self.guarded
 
@@ -160,7 +160,7 @@ def open_page(browser, shared_context, request):
             page.set_viewport_size(options.get("viewport", VIEWPORT))
             page.emulate_media(color_scheme=options.get("color_scheme"))
         else:
-            context, outside, errors = guarded(browser, **options)
+            context, outside, errors = _guarded(browser, **options)
             own.append(context)
             page = context.new_page()
         page.outside_requests, page.script_errors = outside, errors
@@ -176,6 +176,23 @@ def open_page(browser, shared_context, request):
 def browser_page(open_page):
     """One guarded page of 1280 x 720 (see ``open_page``)."""
     return open_page()
+
+
+@pytest.fixture(scope="module")
+def _lab(browser):
+    context, outside, errors = _guarded(browser)
+    page = context.new_page()
+    page.outside_requests, page.script_errors = outside, errors
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def lab(_lab):
+    """A guarded page that keeps its JupyterLab for all tests of a module (see ``visit``)."""
+    _lab.script_errors.clear()
+    _lab.emulate_media(reduced_motion="no-preference")
+    return _lab
 
 
 @pytest.fixture

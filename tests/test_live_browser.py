@@ -15,18 +15,6 @@ import test_two_translators_browser
 import test_widgets_browser
 import test_widgets_many_browser
 
-from conftest import guarded
-
-
-@pytest.fixture(scope="module")
-def lab(browser):
-    """The page that shows JupyterLab from the first test on."""
-    context, outside, errors = guarded(browser)
-    page = context.new_page()
-    page.outside_requests, page.script_errors = outside, errors
-    yield page
-    context.close()
-
 
 @pytest.mark.parametrize("live", [
     test_ask_browser.live,
@@ -43,6 +31,4 @@ def lab(browser):
     test_widgets_many_browser.a_closed_view_leaves_and_the_others_stay,
 ], ids=lambda live: f"{live.__module__}-{live.__name__}".removeprefix("test_").replace("_browser", ""))
 def test_in_jupyterlab(jupyter, lab, live):
-    lab.script_errors.clear()
-    lab.emulate_media(reduced_motion="no-preference")
     live(jupyter, lab)

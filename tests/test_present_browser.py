@@ -85,7 +85,8 @@ def present(browser_page, server):
         title = page.locator("section.present h1").first
         assert int(title.evaluate("e => parseInt(getComputedStyle(e).fontSize)")) >= 40, name
         if runs:
-            page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
+            page.wait_for_function("""fetch("/api/kernels").then((answer) => answer.json())
+              .then((kernels) => kernels.some((one) => one.connections && one.execution_state === "idle"))""")
         return page
 
     yield present
