@@ -59,7 +59,7 @@ def server(tmp_path_factory):
 def prepared(folder, path):
     """A lesson in the server's folder, with its kernel and trusted, as its own `course present` would have it."""
     kernel = folder / "jupyter" / "kernels" / "python3" / "kernel.json"
-    if json.loads(kernel.read_text("utf-8"))["env"][PRESENTED] != str(folder / path.name):
+    if not kernel.exists() or json.loads(kernel.read_text("utf-8"))["env"][PRESENTED] != str(folder / path.name):
         shutil.rmtree(folder / "jupyter")
         copy = prepare(read(path), path, folder)
         (signatures,) = folder.parent.glob("course-*/signatures.db")
@@ -68,13 +68,15 @@ def prepared(folder, path):
 
 @pytest.fixture
 def present(browser_page, server):
-    """A function that opens a lesson's live slides, with ``runs`` until its kernel is there; it gives their page, which
-    asks for nothing outside.
+    """A function that opens a lesson's live slides, with ``runs`` until its kernel is there, else with Jupyter's own
+    kernel; it gives their page, which asks for nothing outside.
     """
     def present(name, runs=False):
         address, folder = server
         path = next(path for path in LESSONS if path.name.startswith(name))
         prepared(folder, path)
+        if not runs:
+            shutil.rmtree(folder / "jupyter" / "kernels")                      # Jupyter's own imports nothing
         page = browser_page
         page.goto(f"{address}/rise/{path.name}")
         page.locator(".reveal .slides section.present").first.wait_for()
