@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from functools import cache
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ def test_all_are_trained_alike(monkeypatch, tmp_path):
         given.setdefault(part, []).append((rest, settings, type(model), model.config, order))
 
     monkeypatch.setattr(script, "fit", fit)
-    monkeypatch.setattr(script, "train_test", lambda *_, seed: train_test(1100, 7, seed=seed))
+    monkeypatch.setattr(script, "train_test", cache(lambda *_, seed: train_test(1100, 7, seed=seed)))
     monkeypatch.setattr(script, "translate", lambda model, sources, *_: [[] for _ in sources])
     monkeypatch.setattr(script, "store", lambda path, command, seeds, results: kept.append((command, results)))
     script.main(["--seeds", "0", "1", "--out", str(tmp_path / "here.json")])
