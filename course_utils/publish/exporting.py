@@ -119,6 +119,5 @@ def _exporter(kind, template: str):
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         exclude_anchor_links=True,
-        filters={"clean_html": lambda html: html},     # it would parse the code that Pygments has just escaped
         config=Config({"NbConvertBase": {"display_data_priority": PRIORITY}}),
     )
