@@ -281,18 +281,8 @@ def save(folder, name, cells, notary=None):
 
 
 def visit(page, jupyter, app, name):
-    """Open a notebook of the server's folder; a page that shows JupyterLab already puts it in place of what it shows.
-
-    Without ``reset``, JupyterLab would open those of earlier tests, too.
-    """
-    if page.evaluate("'jupyterapp' in window"):
-        page.wait_for_function(READY)  # what is taken away while its kernel starts would complain
-        page.evaluate("""async (path) => {
-          for (const shown of [...jupyterapp.shell.widgets("main")]) shown.dispose();
-          await jupyterapp.commands.execute("docmanager:open", { path });
-        }""", name)
-    else:
-        page.goto(f"{jupyter[0]}/{app}/{name}{'?reset' if app.startswith('lab') else ''}")
+    """Open a notebook of the server's folder; without ``reset``, JupyterLab would open those of earlier tests, too."""
+    page.goto(f"{jupyter[0]}/{app}/{name}{'?reset' if app.startswith('lab') else ''}")
     page.mouse.move(1, 1)  # the first event of all has no movement
 
 

@@ -178,23 +178,6 @@ def browser_page(open_page):
     return open_page()
 
 
-@pytest.fixture(scope="module")
-def _lab(browser):
-    context, outside, errors = _guarded(browser)
-    page = context.new_page()
-    page.outside_requests, page.script_errors = outside, errors
-    yield page
-    context.close()
-
-
-@pytest.fixture
-def lab(_lab):
-    """A guarded page that keeps its JupyterLab for all tests of a module (see ``visit``)."""
-    _lab.script_errors.clear()
-    _lab.emulate_media(reduced_motion="no-preference")
-    return _lab
-
-
 @pytest.fixture
 def show(browser_page, tmp_path, monkeypatch):
     """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong.

@@ -354,7 +354,8 @@ LIVE_CELLS = [
 ]
 
 
-def live(jupyter, page):
+def test_live(jupyter, browser_page):
+    page = browser_page
     own_errors = open_live(page, jupyter, "lab/tree", "ask.ipynb", LIVE_CELLS)
     run(page, 0, shows=".ask")
     assert page.locator(".ask").count() == 1  # not the copy as well

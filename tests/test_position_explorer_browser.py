@@ -317,7 +317,8 @@ LIVE_CELLS = [
 ]
 
 
-def live(jupyter, page):
+def test_live(jupyter, browser_page):
+    page = browser_page
     own_errors = open_live(page, jupyter, "lab/tree", "positions.ipynb", LIVE_CELLS)
     run(page, 0, shows=".position-explorer", nth=1)
     assert page.locator(".position-explorer").count() == 2  # the live views, not the copies as well

@@ -358,7 +358,8 @@ LIVE_CELLS = [
 ]
 
 
-def live(jupyter, page):
+def test_live(jupyter, browser_page):
+    page = browser_page
     page.emulate_media(reduced_motion="reduce")
     own_errors = open_live(page, jupyter, "lab/tree", "translator.ipynb", LIVE_CELLS)
     run(page, 0, shows=".translator")
