@@ -139,17 +139,13 @@ class DecoderLayer(Layer):
         return x, weights, past
 
 
-def nothing_written(layers: nn.ModuleList, x: Tensor) -> tuple[Cache, ...]:
-    """Before the first word of ``x (B, T, d_model)``: empty caches ``(B, n_kv_heads, 0, d_k)``, one a layer."""
-    return tuple(Cache(*layer.self_attention.project_keys(x[:, :0])) for layer in layers)
-
-
-def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache, need_weights: bool):
+def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need_weights: bool):
     """Causal self-attention of new positions over all: the output, the weights (or ``None``), the longer cache.
 
     ``x (B, T_q, d_model)`` are the new positions only; ``past`` are the keys and values of those before.
     """
-    past = past.append(*attention.project_keys(x, start=past.k.size(2)))               # (B, n_kv_heads, T_k, d_k)
+    new = Cache(*attention.project_keys(x, start=0 if past is None else past.k.size(2)))   # (B, n_kv_heads, T_q, d_k)
+    past = new if past is None else past.append(*new)                                  # (B, n_kv_heads, T_k, d_k)
     is_causal = x.size(1) > 1                                                          # a single query sees every key
     return *attention.attend(x, *past, need_weights=need_weights, is_causal=is_causal), past
 
@@ -240,7 +236,8 @@ class Transformer(nn.Module):
         check_source(source, src_mask.squeeze(1))
         x = self.encoder(self.embed(source, self.source_embed), src_mask)
         caches = tuple(Cache(*layer.cross_attention.project_keys(x)) for layer in self.decoder.layers)
-        return Memory(caches, src_mask), nothing_written(self.decoder.layers, x)
+        state = tuple(Cache(c.k[:, :, :0], c.v[:, :, :0]) for c in caches)             # (B, n_heads, 0, d_k)
+        return Memory(caches, src_mask), state
 
     def decode(self, target: Tensor, state: tuple[Cache, ...], memory: Memory, need_weights: bool = False):
         """Logits ``(B, T_q, target_size)`` for what follows each id of ``target``, the cross-attention's weights (or

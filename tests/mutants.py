@@ -67,7 +67,7 @@ MUTANTS = [
      "torch.stack([angles.cos(), angles.sin()], dim=-1)", "attention_heads"),
     ("rotary starts at 0 behind a cache", ATTENTION, "self.project_query(query, start=k.size(2) - query.size(1))",
      "self.project_query(query)", "attention_heads"),
-    ("a cache starts anew", TRANSFORMER, "attention.project_keys(x, start=past.k.size(2))",
+    ("a cache starts anew", TRANSFORMER, "attention.project_keys(x, start=0 if past is None else past.k.size(2))",
      "attention.project_keys(x)", "gpt"),
     ("is_causal forgotten by the kernel", ATTENTION, "mask, dropout, is_causal=causal_in_kernel,", "mask, dropout,",
      "attention_heads"),

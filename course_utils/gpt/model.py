@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..arguments import Embedding, at_least, check_ids, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, FeedForward, look_back, nothing_written, small_start
+from ..transformer import Cache, FeedForward, look_back, small_start
 from ..transformer import Config as TransformerConfig
 
 
@@ -76,7 +76,7 @@ class GPTLayer(nn.Module):
                                                bias=config.bias)
         self.feed_forward = config.feed_forward(config)
 
-    def forward(self, x: Tensor, past: Cache, need_weights: bool = False):
+    def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
         attended, weights, cache = look_back(self.self_attention, self.norm_1(x), past, need_weights)
         x = x + self.dropout(attended)
@@ -126,17 +126,16 @@ class GPT(nn.Module):
         most room.
         """
         check_ids(ids=ids)
-        x = self.embed(ids)
-        past = past or nothing_written(self.layers, x)
-        start = past[0].k.size(2)
+        start = 0 if past is None else past[0].k.size(2)
         end = start + ids.size(1)
         if end > self.config.max_len:
             raise ValueError(f"{end} positions, but this GPT has max_len={self.config.max_len}. Shorten the text, or "
                              "make the model with a larger max_len.")
+        x = self.embed(ids)
         if self.positions is not None:
             x = x + self.positions.weight[start:end]
         x, weights, caches = self.dropout(x), [], []
-        for layer, cache in zip(self.layers, past, strict=True):
+        for layer, cache in zip(self.layers, past or [None] * len(self.layers), strict=True):
             x, w, cache = layer(x, cache, need_weights)
             weights.append(w)
             caches.append(cache)
