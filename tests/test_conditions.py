@@ -342,6 +342,18 @@ def test_a_change_in_what_makes_a_claims_numbers_is_seen(tmp_path, edit):
     assert digest(tmp_path) != digest(tmp_path, edit)
 
 
+@pytest.mark.parametrize(("weaker", "seen"), [("steps = 30  # fewer", True), ("steps = 300  # as many", False)])
+def test_a_rival_made_weaker_in_a_stored_measurements_script_is_seen(tmp_path, monkeypatch, weaker, seen):
+    monkeypatch.setattr(declared, "EXPERIMENTS", tmp_path)
+    (tmp_path / "race.json").write_text(json.dumps({"command": "python experiments/run.py --part race"}))
+    edit = ("found = {", 'found = stored("race").results or {'), ("rival=", "stored=0, rival=")
+    digests = []
+    for code in ("steps = 300", weaker):
+        (tmp_path / "run.py").write_text(code)
+        digests.append(digest(tmp_path, *edit))
+    assert (digests[0] != digests[1]) == seen
+
+
 @pytest.mark.parametrize("training", [
     "for one in (model, rival): fit(one, loss, steps=300)", "fit(model=rival, steps=300)",
     "import course_utils.training as training\nlog = training.fit(rival, steps=300)",

@@ -219,6 +219,12 @@ def test_what_a_stub_needs_comes_by_statements_and_loops_do_not_count():
         "b = 2\ndef helper(c):\n    return c\ndef shown(x):\n    return helper(x) + b")
 
 
+@pytest.mark.parametrize("path", numbered(course_root()), ids=lambda path: path.stem)
+def test_on_paper_a_quiz_asks_for_no_click(path):
+    student = handouts.blank(read(path), path.parent)
+    assert [cell.source[:80] for cell in student.cells if re.search("Click on|press its number", cell.source)] == []
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_in_class_the_first_cells_and_the_exercises_are_enough(name, capsys):
     """Sixty people run the first code cells, and then what they are asked to write. Here they train for one step."""

@@ -13,6 +13,7 @@ from . import card
 from .accepted import read_json
 from .code_behind import Statement, behind, statements
 from .condition import Terms
+from .stored import EXPERIMENTS
 
 _LITERAL = ("id", "says", "source", "holds", "kind", "rival", "expected")
 
@@ -35,7 +36,7 @@ class Declared:
     stored: bool
     """Whether its numbers come from a stored measurement."""
     made_by: str
-    """A digest of the notebook's code that makes its numbers, see `code_behind`."""
+    """A digest of the notebook's code that makes its numbers, see `code_behind`; if stored, also of the script."""
 
     def row(self) -> dict[str, str | bool]:
         """What may not change unnoticed, as ``conditions.json`` keeps it."""
@@ -82,7 +83,8 @@ def _declared(call: ast.Call, path: Path, cell: int, before: Sequence[Statement]
         terms = Terms(holds, **written)
     except (ValueError, TypeError) as problem:
         raise CourseError(f"{path.name}, cell {cell}, claim {id}: {problem}") from None
-    made_by = sha256("".join(statement.text for statement in behind(measured, before)).encode()).hexdigest()[:12]
+    code = "".join(statement.text for statement in behind(measured, before))
+    made_by = sha256((code + (_scripts(code) if "stored" in given else "")).encode()).hexdigest()[:12]
     return Declared(id, says, source, published, measured, terms, path, cell, "stored" in given, made_by)
 
 
@@ -99,3 +101,14 @@ def rows(claims: Iterable[Declared]) -> dict[str, dict]:
                               f"{claim.cell}. Give one of them another id.")
         found[claim.id] = claim.row()
     return found
+
+
+def _scripts(code: str) -> str:
+    """The code of the scripts in ``experiments/`` that made the stored measurements which ``code`` reads."""
+    written = []
+    for name in sorted(set(re.findall(r"""stored\(["'](\w+)""", code))):
+        path = EXPERIMENTS / f"{name}.json"
+        if path.is_file():
+            script = re.search(r"\w+\.py", read_json(path)["command"])[0]
+            written += statements((EXPERIMENTS / script).read_text("utf-8"))
+    return "".join(statement.text for statement in written)
