@@ -1,7 +1,7 @@
 """Why √d? The further notebook's lookup with scores divided by the root of the width, undivided, and from a smaller
 start.
 
-``python experiments/root_d.py`` trains each at two widths and at three learning rates, and writes the accuracies on the
+``python experiments/root_d.py`` trains each at two widths and several learning rates, and writes the accuracies on the
 questions that choose the rate and on the test's to ``root_d.json``.
 """
 
@@ -20,7 +20,7 @@ from course_utils.training import fit
 
 HERE = Path(__file__).resolve().parent
 STEPS = 400
-RATES = {16: (5e-3, 1e-2, 2e-2), 256: (5e-4, 2e-3, 5e-3)}
+RATES = {16: (5e-3, 1e-2, 2e-2), 256: (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3)}
 """For each width; narrow models want larger steps."""
 WAYS = {"divided": (0, -0.5), "undivided": (1, -0.5), "smaller start": (1, -0.75)}
 """Which of `break_it`'s two functions attends, and the width's exponent in the initial deviation of W_q and W_k."""
