@@ -153,4 +153,5 @@ def test_a_file_that_was_measured_anew_is_seen(monkeypatch):
 
 def is_absolute(word: str) -> bool:
     """Whether a word is a place on one machine."""
-    return PurePosixPath(word).is_absolute() or PureWindowsPath(word).is_absolute() or str(Path.home()) in word
+    at_home = re.search(rf"{re.escape(str(Path.home()))}(?![\w-])", word)              # /root, and not a/root_d.py
+    return PurePosixPath(word).is_absolute() or PureWindowsPath(word).is_absolute() or bool(at_home)
