@@ -106,20 +106,16 @@ def opened(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def sheet(notebook: NotebookNode, folder: Path) -> str:
-    """As one HTML page to print: predictions and decisions, with the code that they are about and lines to write on
-    (for a curve, axes from 0 to 100); on a new sheet, so that no exercise answers a prediction, the exercises and the
-    quiz's questions."""
+    """As one HTML page to print: predictions and decisions, with lines to write on (for a curve, axes from 0 to 100);
+    on a new sheet, so that no exercise answers a prediction, the exercises and the quiz's questions."""
     paper = _on_paper(notebook)
     asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
     first, second = [paper.cells[0]], [new_markdown_cell('<div style="break-before: page"></div>')]
-    for cell, after in zip(paper.cells[1:], [*paper.cells[2:], None], strict=True):
+    for cell in paper.cells[1:]:
         if cell.cell_type == "code":
             cell.outputs = []
         exercise = any(cell is one for one in asked) or "quiz" in tags(cell)
         predicts = cell.cell_type == "markdown" and slide_type(cell) != "notes" and ASKS.search(cell.source)
-        if predicts and not exercise and _shown(after):
-            first += [cell, after, new_markdown_cell(LINES)]
-            continue
         if predicts:
             cell.source += AXES if "Draw the curve" in cell.source else LINES
         if exercise:
@@ -129,12 +125,6 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
     page = prepared(new_notebook(cells=first + second, metadata=METADATA), folder)
     parts = {"sections": [], "before": None, "after": None, "notes": False}
     return export(HTMLExporter, "page", page, folder, f"{heading(notebook)}: sheet", parts)
-
-
-def _shown(cell: NotebookNode | None) -> bool:
-    """Is it code that stands on its slide from the start, unfolded, and defines what is asked about?"""
-    return (cell is not None and cell.cell_type == "code" and slide_type(cell) == "-"
-            and not tags(cell) & {"hide-input", "exercise"} and only_defines(cell.source))
 
 
 def _not_answered(cells: Sequence[NotebookNode]) -> list[NotebookNode]:
