@@ -152,198 +152,144 @@ def st_lerp(ids, vocab_size, smoothing):
 
 # --- encoder_layer -------------------------------------------------------------------------------------------
 
-@wrong("encoder_layer", "Why: this is right with pre_norm=False.")
-def el_always_post(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+@wrong("encoder_layer", "Why: attention is called before norm_1, which comes first; norms after the sums are post-LN.")
+def el_post_norm(x, attention, feed_forward, norm_1, norm_2):
     x = norm_1(torch.add(x, attention(x)))
     return norm_2(torch.add(x, feed_forward(x)))
 
 
-@wrong("encoder_layer", "every part is called twice: does one way through the function lack its `return`")
-def el_no_return(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        x = x + feed_forward(norm_2(x))
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
+@wrong("encoder_layer", "Why: norm_2 is called twice.")
+def el_a_norm_too_many(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return norm_2(x + feed_forward(norm_2(x)))
 
 
 @wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
-def el_no_residual(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        return feed_forward(norm_2(attention(norm_1(x))))
-    return norm_2(feed_forward(norm_1(attention(x))))
+def el_no_residual(x, attention, feed_forward, norm_1, norm_2):
+    return feed_forward(norm_2(attention(norm_1(x))))
 
 
 @wrong("encoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
-def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        if pre_norm:
-            x = norm(x)
+        x = norm(x)
         x = x + sublayer(x)
-        if not pre_norm:
-            x = norm(x)
     return x
 
 
 @wrong("encoder_layer", "Why: norm_2 gets x as it came in, not what the part before made of it.\nYou computed `x + ")
-def el_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        h = x + attention(norm_1(x))
-        return h + feed_forward(norm_2(x))
-    h = norm_1(x + attention(x))
-    return norm_2(h + feed_forward(h))
+def el_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return h + feed_forward(norm_2(x))
 
 
-@wrong("encoder_layer", "Why: norm_1 takes what attention returned, and belongs after the sum, norm_2 takes what")
-def el_norms_the_branchs_output(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
+@wrong("encoder_layer", "Why: norm_1 takes what attention returned, and belongs in front of it, norm_2 takes what")
+def el_norms_the_branchs_output(x, attention, feed_forward, norm_1, norm_2):
     x = x + norm_1(attention(x))
     return x + norm_2(feed_forward(x))
 
 
 @wrong("encoder_layer", "Why: norm_2 takes what feed_forward returned, and belongs in front of it.")
-def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + norm_2(feed_forward(x))
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
+def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return x + norm_2(feed_forward(x))
 
 
 @wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        h = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(h))
-    h = norm_1(x + attention(x))
-    return norm_2(h + feed_forward(h))
-
-
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def el_adds_the_old_x_in_post_norm(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    h = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(h))
+def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2):
+    h = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(h))
 
 
 @wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `s + feed_forward(norm_2(s))`")
-def el_first_residual_lost(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
+def el_first_residual_lost(x, attention, feed_forward, norm_1, norm_2):
+    x = attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
 
 
-@wrong("encoder_layer", "wrong with pre_norm=False.\nWhy: the line with `feed_forward` lost its `x +`.\n")
-def el_second_residual_lost(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return feed_forward(norm_2(x))
-    x = norm_1(x + attention(x))
-    return norm_2(feed_forward(x))
+@wrong("encoder_layer", "wrong on ordinary inputs.\nWhy: the line with `feed_forward` lost its `x +`.\n")
+def el_second_residual_lost(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    return feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "`x` was changed")
-def el_in_place(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+def el_in_place(x, attention, feed_forward, norm_1, norm_2):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x += sublayer(norm(x) if pre_norm else x)
-        x = x if pre_norm else norm(x)
+        x += sublayer(norm(x))
     return x
 
 
 @wrong("encoder_layer", "Write x = x + …")
-def el_writes_into_a_sum(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        x += feed_forward(norm_2(x))
-        return x
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
-
-
-@wrong("encoder_layer", "what flows back to `x` is not the function's gradient")
-def el_detached_way(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x = x.detach() + sublayer(norm(x)) if pre_norm else norm(x.detach() + sublayer(x))
+def el_writes_into_a_sum(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))
+    x += feed_forward(norm_2(x))
     return x
 
 
-@wrong("encoder_layer", "Why: what attention returned is not used, what norm_1 returned is not used.")
-def el_unused(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    attended = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x)) if attended is not None else x
+@wrong("encoder_layer", "what flows back to `x` is not the function's gradient")
+def el_detached_way(x, attention, feed_forward, norm_1, norm_2):
+    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
+        x = x.detach() + sublayer(norm(x))
+    return x
+
+
+@wrong("encoder_layer", "Why: what norm_1 returned is not used, what attention returned is not used.")
+def el_unused(x, attention, feed_forward, norm_1, norm_2):
+    attended = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x)) if attended is not None else x
 
 
 @wrong("encoder_layer", "attention is called with 3 arguments; expected one")
-def el_queries_keys_values(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    return norm_1(x + attention(x, x, x))
+def el_queries_keys_values(x, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    return x + attention(h, h, h)
 
 
-@wrong("encoder_layer", "On symbols: TypeError: it takes a part of `attention(x)`, by [ ]. All of it is needed")
-def el_first_of_two(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    x = norm_1(x + attention(x)[0])
-    return norm_2(x + feed_forward(x))
+@wrong("encoder_layer", "On symbols: TypeError: it takes a part of `attention(norm_1(x))`, by [ ]. All of it is needed")
+def el_first_of_two(x, attention, feed_forward, norm_1, norm_2):
+    x = x + attention(norm_1(x))[0]
+    return x + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "On symbols: TypeError: stack is none of the parts")
-def el_stacked(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    return norm_2(torch.stack([norm_1(x + attention(x)), feed_forward(x)]).sum(0))
+def el_stacked(x, attention, feed_forward, norm_1, norm_2):
+    return torch.stack([x, attention(norm_1(x)), feed_forward(norm_2(x))]).sum(0)
 
 
 @wrong("encoder_layer", "the sum grows and grows")
-def el_runs_away(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+def el_runs_away(x, attention, feed_forward, norm_1, norm_2):
     for _ in range(100):
-        x = norm_1(x + attention(x))
+        x = x + attention(norm_1(x))
     return x
 
 
 def test_a_part_that_is_called_again_for_the_same_result_is_right_but_slow():
-    def encoder_layer(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-        if pre_norm:
-            return x + attention(norm_1(x)) + feed_forward(norm_2(attention(norm_1(x)) + x))
-        return norm_2(norm_1(x + attention(x)) + feed_forward(norm_1(x + attention(x))))
+    def encoder_layer(x, attention, feed_forward, norm_1, norm_2):
+        return x + attention(norm_1(x)) + feed_forward(norm_2(attention(norm_1(x)) + x))
 
     verdict = EXERCISES["encoder_layer"].judge(encoder_layer)
     assert verdict.kind == "slow"
-    assert "right, but with pre_norm=False attention is called twice, norm_1 is called twice." in verdict.text
+    assert "right, but on ordinary inputs attention is called twice, norm_1 is called twice." in verdict.text
 
 
 @right("encoder_layer")
-def el_sums(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        x = sum([x, attention(norm_1(x))])
-        return torch.add(feed_forward(norm_2(x)), x)
-    x = norm_1(attention(x).add(x))
-    return norm_2(sum((feed_forward(x), x)))
+def el_sums(x, attention, feed_forward, norm_1, norm_2):
+    x = sum([x, attention(norm_1(x))])
+    return torch.add(feed_forward(norm_2(x)), x)
 
 
 @right("encoder_layer")
-def el_loop(x, attention, feed_forward, norm_1, norm_2, pre_norm):
+def el_loop(x, attention, feed_forward, norm_1, norm_2):
     for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x = x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
+        x = x + sublayer(norm(x))
     return x
 
 
 @right("encoder_layer")
-def el_one_line_each(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    before_1, after_1 = (norm_1, lambda y: y) if pre_norm else (lambda y: y, norm_1)
-    before_2, after_2 = (norm_2, nn.Identity()) if pre_norm else (nn.Identity(), norm_2)
-    around = after_1(x + attention(before_1(x)))
-    return after_2(feed_forward(before_2(around)) + around)
-
-
-@right("encoder_layer")
-def el_named(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    if pre_norm:
-        attended = attention(norm_1(x)) + x
-        return attended + feed_forward(norm_2(attended))
-    attended = norm_1(attention(x) + x)
-    return norm_2(torch.stack([attended, feed_forward(attended)]).sum(0))
+def el_named(x, attention, feed_forward, norm_1, norm_2):
+    attended = attention(norm_1(x)) + x
+    return torch.stack([attended, feed_forward(norm_2(attended))]).sum(0)
 
 
 # --- decoder_layer -------------------------------------------------------------------------------------------
@@ -844,8 +790,7 @@ def test_solutions_keep_their_formulas():
     targets = SOLUTION["smoothed_targets"](torch.tensor([[2, 0]]), 4, 0.2)
     torch.testing.assert_close(targets, torch.tensor([[[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]]))
     parts = (lambda x: 2 * x), torch.square, (lambda x: x + 1), (lambda x: x + 10)      # 2x, x^2; "norms" that add
-    assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, False) == 10 + 10 ** 2 + 10
-    assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts, True) == 11 + 21 ** 2
+    assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts) == 11 + 21 ** 2
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():
@@ -855,15 +800,14 @@ def test_smoothed_targets_are_those_of_the_librarys_loss():
     torch.testing.assert_close(by_hand, F.cross_entropy(logits.flatten(0, 1), ids.flatten(), label_smoothing=0.1))
 
 
-@pytest.mark.parametrize("pre_norm", [False, True])
-def test_the_encoder_layer_is_the_courses(pre_norm):
+def test_the_encoder_layer_is_the_courses():
     torch.manual_seed(0)
-    layer = EncoderLayer(Config(d_model=8, n_heads=2, d_ff=16, pre_norm=pre_norm))
+    layer = EncoderLayer(Config(d_model=8, n_heads=2, d_ff=16))
     for norm in (layer.norm_1, layer.norm_2):
         nn.init.normal_(norm.weight)
     x = torch.randn(2, 5, 8)
     mine = SOLUTION["encoder_layer"](x, lambda x: layer.self_attention(x)[0], layer.feed_forward, layer.norm_1,
-                                      layer.norm_2, pre_norm)
+                                      layer.norm_2)
     torch.testing.assert_close(mine, layer(x)[0])
 
 

@@ -116,15 +116,12 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
 ))
 
 
-def encoder_layer(x, attention, feed_forward, norm_1, norm_2, pre_norm):
-    """Attention, then feed_forward, each with its own residual and norm: after the sum (Vaswani et al. 2017, section
-    3.1), or with `pre_norm` in front of the sublayer (as in GPT-2; Xiong et al. 2020 compare the two).
+def encoder_layer(x, attention, feed_forward, norm_1, norm_2):
+    """Attention, then feed_forward, each with its own residual and a norm in front of it, as in GPT-2 (Vaswani et al.
+    2017, section 3.1, norm the sum; Xiong et al. 2020 compare the two).
     """
-    if pre_norm:
-        x = x + attention(norm_1(x))
-        return x + feed_forward(norm_2(x))
-    x = norm_1(x + attention(x))
-    return norm_2(x + feed_forward(x))
+    x = x + attention(norm_1(x))
+    return x + feed_forward(norm_2(x))
 
 
 @dataclass(frozen=True)
@@ -150,20 +147,16 @@ def _norm_part(rng, d):
     return _Function("a LayerNorm", lambda x: F.layer_norm(x, (d,), gain, bias))
 
 
-@maker
-def _layer_inputs(rng, pre_norm):
+def layer_inputs(rng):
     """Each part has matrices of its own."""
     B, T, d = sizes(rng, 3)
     W, W_1, W_2 = (randn(rng, *shape) / math.sqrt(shape[0]) for shape in ((d, d), (d, 2 * d), (2 * d, d)))
     return (randn(rng, B, T, d), _Function("self-attention", lambda x: (x @ x.mT / d).softmax(-1) @ x @ W),
             _Function("a feed-forward network", lambda x: torch.relu(x @ W_1) @ W_2),
-            _norm_part(rng, d), _norm_part(rng, d), pre_norm)
+            _norm_part(rng, d), _norm_part(rng, d))
 
 
-ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {
-    "with pre_norm=False": _layer_inputs(False),
-    "with pre_norm=True": _layer_inputs(True),
-})
+ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs})
 
 
 def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward,
@@ -179,7 +172,7 @@ def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, fe
 
 def _decoder_inputs(rng):
     """Sizes that differ, so that a mask in the wrong place fits nowhere."""
-    x, _, feed_forward, norm_1, norm_2, _ = _layer_inputs(True)(rng)
+    x, _, feed_forward, norm_1, norm_2 = layer_inputs(rng)
     B, T_q, d = x.shape
     T_k = T_q + number(rng, 1, 4)
     W_self, W_cross = randn(rng, 2, d, d) / math.sqrt(d)

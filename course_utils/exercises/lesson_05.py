@@ -15,7 +15,7 @@ from .compared import close
 from .counted import Counted
 from .engine import Exercise, attempt, each
 from .inputs import maker, number, randn, sizes
-from .lesson_04 import ENCODER_LAYER
+from .lesson_04 import layer_inputs
 from .symbolic import Layer
 from .trained import Trained
 
@@ -632,9 +632,7 @@ def post_norm_layer(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(x + feed_forward(x))
 
 
-POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {
-    "on ordinary inputs": lambda rng: ENCODER_LAYER.cases["with pre_norm=False"](rng)[:-1],
-})
+POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs})
 
 
 LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,
