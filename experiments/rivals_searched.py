@@ -1,9 +1,9 @@
-"""Lesson 04's verdict, its search widened: depth, warm-up and time, which ``translation_rivals`` left as they were.
+"""Lesson 04's verdict, its search widened: depth and warm-up, which ``translation_rivals`` left as they were.
 
 ``COURSE_DATA=folder python experiments/rivals_searched.py --part transformer`` (or ``lstm``) trains the model at the
 peak rate and dropout that it chose there (the Transformer at twice that rate, too), for as many steps as its final
-runs there took, and at last for four times as many; a deeper stack, whose steps take longer, for as many as fit in
-the same time. The file is written after every run; started again, it goes on.
+runs there took; a deeper stack, whose steps take longer, for as many as fit in the same time. The file is written
+after every run; started again, it goes on.
 """
 
 import argparse
@@ -27,10 +27,9 @@ def deeper(sizes, dropout: float) -> Transformer:
 
 
 DEEP = "Transformer, 4 + 4 layers"
-SEARCHED = {"transformer": (("Transformer", 300, 1, 1), (DEEP, 50, 1, 1), (DEEP, 300, 1, 1), ("Transformer", 300, 2, 1),
-                            ("Transformer", 300, 1, 4)),
-            "lstm": (("LSTM with attention", 300, 1, 1), ("LSTM with attention", 300, 1, 4))}
-"""Models, steps over which the rate rises, how many times the chosen rate it reaches, and how many times the steps."""
+SEARCHED = {"transformer": (("Transformer", 300, 1), (DEEP, 50, 1), (DEEP, 300, 1), ("Transformer", 300, 2)),
+            "lstm": (("LSTM with attention", 300, 1),)}
+"""Models, steps over which the rate rises, and how many times the chosen rate it reaches."""
 SEED = 0
 train = partial(train, models=MODELS | {DEEP: deeper})
 
@@ -50,11 +49,11 @@ def main(arguments: list[str] | None = None) -> None:
     pace, runs = {}, []
     if out.is_file() and (earlier := stored(out.stem, out.parent)).command == command:
         runs = earlier.results["runs"]
-    for name, warmup, times, longer in SEARCHED[options.part][len(runs):]:
+    for name, warmup, times in SEARCHED[options.part][len(runs):]:
         for each in {base, name} - {*pace}:
             pace[each] = train(captions, each, (rate, dropout), SEED, PACE)[1]["cpu_seconds"]
-        steps = round(longer * full * pace[base] / pace[name])
-        model, run = train(captions, name, (times * rate, dropout), SEED, steps, partial(trapezoid, warmup=warmup))
+        model, run = train(captions, name, (times * rate, dropout), SEED, round(full * pace[base] / pace[name]),
+                           partial(trapezoid, warmup=warmup))
         runs.append({"name": name, "warmup": warmup, "parameters": sum(each.numel() for each in model.parameters())}
                     | run | captions.scores(model))
         print(runs[-1], flush=True)
