@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils._pytree import tree_map
 
 from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
@@ -205,10 +206,7 @@ class Seq2Seq(nn.Module):
 
     def reorder(self, kept, index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        if isinstance(kept, Tensor):
-            return kept[index]
-        parts = [part[index] for part in kept]
-        return Memory(*parts) if isinstance(kept, Memory) else tuple(parts)
+        return tree_map(lambda x: x[index], kept)
 
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""

@@ -14,9 +14,9 @@ from course_utils.seq2seq import Seq2Seq
 from course_utils.transformer import Config, FeedForward, Transformer
 
 TRANSFORMER = {"d_model": 64, "n_heads": 2, "n_layers": 2, "d_ff": 256, "dropout": 0.0, "pre_norm": True,
-               "max_len": 512, "activation": nn.ReLU, "norm_eps": 1e-5, "bias": True}
-GPT = {**TRANSFORMER, "norm": nn.LayerNorm, "feed_forward": FeedForward, "rotary": False, "base": 10_000.0,
-       "n_kv_heads": None, "attention": MultiHeadAttention}
+               "max_len": 512, "activation": nn.ReLU, "norm_eps": 1e-5, "bias": True, "norm": nn.LayerNorm,
+               "feed_forward": FeedForward}
+GPT = {**TRANSFORMER, "rotary": False, "base": 10_000.0, "n_kv_heads": None}
 BERT = {**TRANSFORMER, "pre_norm": False, "activation": nn.GELU, "norm_eps": 1e-12}
 DEFAULTS = {
     Config: TRANSFORMER,
