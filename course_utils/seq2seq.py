@@ -24,11 +24,8 @@ RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 
 def run(rnn: nn.GRU | nn.LSTM, inputs: Tensor, state):
     """One layer over ``inputs (B, T, d)``: outputs ``(B, T, d_model)``, the last state. States have the batch first."""
-    if isinstance(state, tuple):
-        outputs, state = rnn(inputs, tuple(part.unsqueeze(0) for part in state))           # (layers = 1, B, d_model)
-        return outputs, tuple(part.squeeze(0) for part in state)
-    outputs, state = rnn(inputs, state.unsqueeze(0))
-    return outputs, state.squeeze(0)
+    outputs, state = rnn(inputs, tree_map(lambda part: part.unsqueeze(0), state))          # (layers = 1, B, d_model)
+    return outputs, tree_map(lambda part: part.squeeze(0), state)
 
 
 def hidden(state) -> Tensor:

@@ -208,15 +208,6 @@ def test_generate_writes_what_reading_everything_again_writes(config):
     assert torch.equal(generate(model, ids, 8), by_hand(model, ids, 8))
 
 
-def test_a_text_ends_where_it_stops():
-    model, ids = made(Config(**SMALL)), some_ids(B=6)
-    stop = by_hand(model, ids, 8)[0, 2].item()
-    written, free = generate(model, ids, 8, stop=stop), by_hand(model, ids, 8)
-    for row, all_of_it in zip(written.tolist(), free.tolist(), strict=True):
-        end = all_of_it.index(stop) + 1 if stop in all_of_it else 8
-        assert row == (all_of_it[:end] + [stop] * 8)[:len(row)]
-
-
 def test_samples_follow_the_distribution():
     model = made(Config(**SMALL))
     ids = some_ids(B=1).expand(20_000, -1)

@@ -124,20 +124,19 @@ class GPT(nn.Module):
 
 
 def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,
-             top_p: float | None = None, stop: int | None = None, generator: torch.Generator | None = None) -> Tensor:
+             top_p: float | None = None, generator: torch.Generator | None = None) -> Tensor:
     """Write on: one token after the other, each read once thanks to the cache.
 
     Args:
         model: set to evaluation mode for the call.
         ids: the prompt ``(B, T)``, all of the same length.
-        n_new: how many tokens to write at most.
+        n_new: how many tokens to write.
         temperature: the logits are divided by it; 0 takes the most probable token.
         top_k, top_p: leave unlikely tokens out, see `decoding.truncate`.
-        stop: a token after which a text has ended; it stands for the rest of that text, too.
         generator: of the random numbers.
 
     Returns:
-        The new ids ``(B, up to n_new)``, without the prompt.
+        The new ids ``(B, n_new)``, without the prompt.
 
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
@@ -151,7 +150,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position
     new, past = [], None
     with evaluating(model):
-        while len(new) < n_new:
+        for _ in range(n_new):
             reading = model(ids, past, at=last)
             logits, past = reading.logits[:, -1].float(), reading.caches               # (B, vocab_size)
             no_nan(logits)
@@ -159,9 +158,5 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
                 ids = logits.argmax(dim=-1, keepdim=True)                              # (B, 1)
             else:
                 ids = sample_token(logits, temperature, top_k, top_p, generator)
-            if stop is not None and new:
-                ids = ids.masked_fill(new[-1] == stop, stop)
             new.append(ids)
-            if stop is not None and (ids == stop).all():
-                break
     return torch.cat(new, dim=1)
