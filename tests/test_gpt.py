@@ -26,6 +26,12 @@ BOTH = pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL,
 has_weights = pytest.mark.skipif(smollm2.installed() is None, reason="SmolLM2 is not installed: course fetch")
 
 
+@pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, pre_norm=False)])
+def test_what_is_no_llama_is_not_taken_for_one(config):
+    with pytest.raises(ValueError, match="(rotary=False and pre_norm=True|rotary=True and pre_norm=False), a Llama"):
+        gpt.to_transformers(made(config))
+
+
 @pytest.fixture(scope="module")
 def published():
     """SmolLM2 and its tokenizer; reading them takes seconds."""

@@ -83,6 +83,9 @@ class GPT(nn.Module):
     Args:
         vocab_size: how many tokens there are.
         config: the other sizes; GPT-2 and later norm before each sublayer, GPT after each sum.
+
+    Raises:
+        ValueError: if a size is below 1.
     """
 
     def __init__(self, vocab_size: int, config: Config = Config()):
