@@ -353,26 +353,31 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"query has B={len(q)}, keys have B={len(k)}; expected as many sentences, or one.")
         if is_causal and mask is not None:
             raise ValueError("given a mask and is_causal; expected one of them: mask & causal_mask(T_q, T_k) is both.")
-        # without earlier keys PyTorch's kernel needs no mask, and does half the work
-        causal_in_kernel = is_causal and not need_weights and bias is None and q.size(2) == k.size(2)
-        if is_causal and not causal_in_kernel:
-            mask = causal_mask(q.size(2), k.size(2), q.device)
+        if is_causal and (need_weights or bias is not None or q.size(2) != k.size(2)):
+            mask, is_causal = causal_mask(q.size(2), k.size(2), q.device), False
         if mask is not None:
             B, *T = max(len(q), len(k)), q.size(2), k.size(2)
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
-        if need_weights:
-            if self.group > 1:
-                k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))    # (B, n_heads, T_k, d_k)
-            scores = scaled_scores(q, k)                                   # (B, n_heads, T_q, T_k)
-            weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
-            return self.output(self.dropout(weights) @ v), weights
+        mixed, weights = (self._by_weights(q, k, v, mask, bias) if need_weights
+                          else (self._by_kernel(q, k, v, mask, bias, is_causal), None))
+        return self.output(mixed), weights
+
+    def _by_weights(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None):
+        """What the heads read, ``(B, n_heads, T_q, d_k)``, and their weights."""
+        if self.group > 1:
+            k, v = (x.repeat_interleave(self.group, dim=1) for x in (k, v))        # (B, n_heads, T_k, d_k)
+        scores = scaled_scores(q, k)                                       # (B, n_heads, T_q, T_k)
+        weights = masked_softmax(scores if bias is None else scores + bias.to(scores), mask).to(q.dtype)
+        return self.dropout(weights) @ v, weights
+
+    def _by_kernel(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, is_causal: bool):
+        """The same without weights, by PyTorch's kernel. Told ``is_causal`` it needs no mask, and does half the work.
+        """
         if bias is not None:
             mask = bias.to(q) if mask is None else bias.to(q).masked_fill(~mask, -math.inf)
         dropout = self.dropout.p if self.training else 0.0
-        attended = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=causal_in_kernel,
-                                                  enable_gqa=self.group > 1)
-        return self.output(attended), None
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal, enable_gqa=self.group > 1)
 
 
 # --- positions -----------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class BertOutput(NamedTuple):
     """What `Bert` returns."""
 
     x: Tensor
-    """``(B, T, d_model)``: every piece in its context, the top layer's output."""
+    """``(B, T, d_model)``: every piece in its context, the top layer's output (normed, with ``pre_norm``)."""
     states: Tensor | None
     """``(B, n_layers + 1, T, d_model)``: the embeddings, then the output of each layer; or ``None``."""
     weights: Tensor | None
@@ -77,28 +77,26 @@ class Bert(nn.Module):
 
     Args:
         vocab_size: by default that of BERT's English vocabulary without capitals.
-        config: the other sizes; ``pre_norm`` must be ``False``.
+        config: the other sizes.
         n_segments: BERT reads two texts at once, 0 and 1.
         pooler: with the layer that `pool` needs.
         layer: the class of the layers; another one takes `EncoderLayer`'s place, parts and arguments.
 
     Raises:
-        ValueError: if ``config.pre_norm``, or a size is below 1.
+        ValueError: if a size is below 1.
     """
 
     def __init__(self, vocab_size: int = 30522, config: Config = BASE, n_segments: int = 2, pooler: bool = True,
                  layer: type[EncoderLayer] = EncoderLayer):
         super().__init__()
         at_least(1, vocab_size=vocab_size, n_segments=n_segments)
-        if config.pre_norm:
-            raise ValueError("config has pre_norm=True, but BERT norms after each sum; "
-                             "give dataclasses.replace(config, pre_norm=False), or start from bert.BASE.")
         self.config = config
         self.token_embed = Embedding(vocab_size, config.d_model)
         self.position_embed = nn.Embedding(config.max_len, config.d_model)
         self.segment_embed = Embedding(n_segments, config.d_model)
-        self.norm, self.dropout = nn.LayerNorm(config.d_model, config.norm_eps), nn.Dropout(config.dropout)
+        self.norm, self.dropout = config.new_norm(), nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
+        self.last_norm = config.last_norm()
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
         small_start(self)
 
@@ -135,7 +133,7 @@ class Bert(nn.Module):
             weights.append(w)
             if need_states:
                 states.append(x)
-        return BertOutput(x, torch.stack(states, dim=1) if need_states else None,
+        return BertOutput(self.last_norm(x), torch.stack(states, dim=1) if need_states else None,
                           torch.stack(weights, dim=1) if need_weights else None)
 
     def pool(self, x: Tensor) -> Tensor:

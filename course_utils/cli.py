@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from .course import CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
+from .course import UNKEPT, CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
 
 JUPYTER = Path(__file__).parent / "publish" / "jupyter"    # what the servers that are started here read
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130       # argparse ends with 2
@@ -368,6 +368,10 @@ def _rehearse(arguments: argparse.Namespace, root: Path) -> int:
     run = _executed(path, rehearse=True)
     if run is None:
         return EXIT_FAILED
+    said = "\n".join(output.get("text", "") for cell in run.notebook.cells for output in cell.get("outputs", ()))
+    for line in said.splitlines():
+        if UNKEPT in line:
+            print(line)
     for file in (folder() / path.stem).glob("*.safetensors"):
         if file.stat().st_mtime < before:                     # kept until now: this run might have been stopped
             file.unlink()

@@ -11,6 +11,7 @@ PROGRESS = "COURSE_PROGRESS"        # environment: "on" lets checks write progre
 REHEARSAL = "COURSE_REHEARSAL"      # environment: "off" trains all; another name: the folder to keep trainings in
 PRESENTED = "COURSE_PRESENTED"      # environment of live slides' kernel: the file that is shown
 LOADED = "loaded as rehearsed"       # what is printed of a training that was
+UNKEPT = "cannot be rehearsed"       # and, while one rehearses, of a training that is not kept
 UNWRITTEN = "… "                     # how a card begins while its reader has written nothing: in pages it is left out
 UNPREDICTED = "You predicted nothing. "     # before what was measured, on such a card
 TOLD: list[Callable[[str, bool], None]] = []  # by live slides: hears a training's label, and whether it was loaded

@@ -365,16 +365,15 @@ def _some_sentences(source: Tensor) -> None:
         raise ValueError(f"source has shape {tuple(source.shape)}; expected ids (B, T_k) of at least one sentence.")
 
 
-def batches_by_length(sentences: Sequence[Sequence[str]], batch_size: int) -> Iterator[list[int]]:
+def batches_by_length(sentences: Sequence[Sequence[str]], batch_size: int = 100) -> Iterator[list[int]]:
     """Indices of the sentences, ``batch_size`` at a time, similar lengths together: little padding."""
-    at_least(1, batch_size=batch_size)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     for start in range(0, len(order), batch_size):
         yield order[start:start + batch_size]
 
 
 def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab: Vocab, target_vocab: Vocab,
-              max_len: int = 60, batch_size: int = 100, beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
+              max_len: int = 60, beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
     """Translations of tokenised sentences, in their order: greedy, or the best hypotheses of a beam search.
 
     Args:
@@ -382,17 +381,16 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
         sentences: their tokens.
         source_vocab, target_vocab: their vocabularies.
         max_len: longest output in tokens.
-        batch_size: sentences at a time.
         beam, alpha: see :func:`beam_search`; with ``beam=1`` decoding is greedy.
 
     Raises:
         TypeError: if a sentence is a string.
-        ValueError: if ``beam``, ``batch_size`` or ``max_len`` is below 1.
+        ValueError: if ``beam`` or ``max_len`` is below 1.
     """
     at_least(1, beam=beam)
     sentences = [words_of(sentence) for sentence in sentences]
     translations: list[list[str]] = [[] for _ in sentences]
-    for chosen in batches_by_length(sentences, batch_size):
+    for chosen in batches_by_length(sentences):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
         if beam == 1:
             rows = greedy(model, batch.source, max_len, need_weights=False)[0].tolist()
@@ -403,15 +401,14 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     return translations
 
 
-def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, target_vocab: Vocab,
-                      batch_size: int = 100) -> list[AttentionRecord]:
+def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab,
+                      target_vocab: Vocab) -> list[AttentionRecord]:
     """What the model looks at while it is made to write the reference (*forced* decoding).
 
     Args:
         model: a model with attention.
         pairs: sentence pairs (first two fields: source and target tokens); their ``links`` are the true alignment.
         source_vocab, target_vocab: their vocabularies.
-        batch_size: sentences at a time.
 
     Returns:
         A record for each pair: weights ``(…, len(target), len(source) + 1)``, for a Transformer the cross-attention's
@@ -421,7 +418,7 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab, ta
         ValueError: if the model has no attention.
     """
     records: dict[int, AttentionRecord] = {}
-    for chosen in batches_by_length([source for source, *_ in pairs], batch_size):
+    for chosen in batches_by_length([source for source, *_ in pairs]):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
             _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))

@@ -308,9 +308,9 @@ class RelativeAttention(nn.Module):
     ``heads`` are a `MultiHeadAttention`, of which the projections are used.
     """
 
-    def __init__(self, d_model: int, n_heads: int, bias: bool = True):
+    def __init__(self, d_model: int, n_heads: int, bias: bool = True, dropout: float = 0.0):
         super().__init__()
-        self.heads = MultiHeadAttention(d_model, n_heads, bias=bias)
+        self.heads = MultiHeadAttention(d_model, n_heads, dropout, bias=bias)
         self.W_r = nn.Linear(d_model, d_model, bias=False)
         self.u, self.v = (nn.Parameter(torch.zeros(n_heads, 1, d_model // n_heads)) for _ in range(2))
 
@@ -323,4 +323,4 @@ class RelativeAttention(nn.Module):
         q, k, r = at_least_float32(heads.project_query(x), k, r)                     # q (B, n_heads, T, d_k)
         scores = (q + self.u) @ k.transpose(-2, -1) + relative_shift((q + self.v) @ r.transpose(-2, -1))
         weights = masked_softmax(scores * q.size(-1) ** -0.5, causal_mask(x.size(1), K, x.device))
-        return heads.output(weights.to(v.dtype) @ v)
+        return heads.output(heads.dropout(weights.to(v.dtype)) @ v)

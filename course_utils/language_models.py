@@ -1,7 +1,6 @@
 """Language models: a decoder without an encoder, with any attention, and Transformer-XL.
 
 Shapes: ``ids (B, T)``, states ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for what follows each id.
-They have no dropout: `Config.dropout` above 0 is a ``ValueError``.
 """
 
 import math
@@ -13,22 +12,13 @@ from torch import Tensor, nn
 from .arguments import Embedding, at_least, check_ids
 from .attention import MultiHeadAttention
 from .efficient import RelativeAttention, sdpa
-from .transformer import Config, FeedForward, Layer
+from .transformer import Config, SelfAttentionLayer
 
 
-class _Layer(Layer):
-    """An attention and a feed-forward network, each with a residual around it."""
-
-    def __init__(self, attention: nn.Module, config: Config):
-        super().__init__(config)
-        self.attention, self.feed_forward = attention, FeedForward(config)
-        self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
-
+class _Layer(SelfAttentionLayer):
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        read = self.before(self.norm_1, x)
-        x = self.add(self.norm_1, x, self.attention(read, *memory))
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), read
+        return self.around(lambda read: (self.self_attention(read, *memory), read), x)
 
 
 class _LanguageModel(nn.Module):
@@ -37,14 +27,12 @@ class _LanguageModel(nn.Module):
     def __init__(self, vocab_size: int, config: Config, attention: Callable[[], nn.Module]):
         super().__init__()
         at_least(1, vocab_size=vocab_size)
-        if config.dropout:
-            raise ValueError(f"config has dropout={config.dropout}, but a {type(self).__name__} has no dropout, "
-                             "neither on attention weights nor elsewhere; give dropout=0.0.")
         self.max_len = config.max_len
         self.embed = Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
-        self.layers = nn.ModuleList(_Layer(attention(), config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(_Layer(config, attention()) for _ in range(config.n_layers))
+        self.norm = config.last_norm()
 
     def enter(self, ids: Tensor) -> Tensor:
         """``(B, T)`` to ``(B, T, d_model)``; more than ``max_len`` ids are a ``ValueError``."""
@@ -68,7 +56,8 @@ class TransformerXL(_LanguageModel):
     """
 
     def __init__(self, vocab_size: int, config: Config, mem_len: int):
-        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads, config.bias))
+        super().__init__(vocab_size, config, lambda: RelativeAttention(config.d_model, config.n_heads, config.bias,
+                                                                       config.dropout))
         self.mem_len = mem_len
 
     def forward(self, ids: Tensor, memories: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
@@ -82,7 +71,7 @@ class TransformerXL(_LanguageModel):
         if sizes not in (None, [len(ids)] * len(self.layers)):
             raise ValueError(f"memories of {sizes} sequences, layer by layer; expected "
                              f"{len(self.layers)} layers of {len(ids)}. Begin another batch with memories=None.")
-        x, new = self.enter(ids), []
+        x, new = self.dropout(self.enter(ids)), []
         for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
             x, read = layer(x, memory)
             read = torch.cat([memory, read], dim=1).detach()
@@ -108,7 +97,7 @@ class CausalLM(_LanguageModel):
     """A decoder without an encoder, with any attention of `efficient` (as in Child et al. 2019, section 5).
 
     Args:
-        vocab_size, config: the sizes.
+        vocab_size, config: the sizes; there is no dropout on the attention weights, which ``attention`` does not give.
         attention: ``(q, k, v) -> output``, causal, for example ``partial(strided, stride=8)``.
         positions: a module that makes ``(n, d_model)`` of ``arange(n)``; by default a learned vector for each of
             ``config.max_len`` positions.
@@ -120,7 +109,7 @@ class CausalLM(_LanguageModel):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``(B, n, vocab_size)``."""
-        x = self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device))
+        x = self.dropout(self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device)))
         for layer in self.layers:
             x, _ = layer(x)
         return self.logits(x)

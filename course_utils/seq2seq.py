@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils._pytree import tree_map
 
 from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
@@ -23,11 +24,8 @@ RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 
 def run(rnn: nn.GRU | nn.LSTM, inputs: Tensor, state):
     """One layer over ``inputs (B, T, d)``: outputs ``(B, T, d_model)``, the last state. States have the batch first."""
-    if isinstance(state, tuple):
-        outputs, state = rnn(inputs, tuple(part.unsqueeze(0) for part in state))           # (layers = 1, B, d_model)
-        return outputs, tuple(part.squeeze(0) for part in state)
-    outputs, state = rnn(inputs, state.unsqueeze(0))
-    return outputs, state.squeeze(0)
+    outputs, state = rnn(inputs, tree_map(lambda part: part.unsqueeze(0), state))          # (layers = 1, B, d_model)
+    return outputs, tree_map(lambda part: part.squeeze(0), state)
 
 
 def hidden(state) -> Tensor:
@@ -205,10 +203,7 @@ class Seq2Seq(nn.Module):
 
     def reorder(self, kept, index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        if isinstance(kept, Tensor):
-            return kept[index]
-        parts = [part[index] for part in kept]
-        return Memory(*parts) if isinstance(kept, Memory) else tuple(parts)
+        return tree_map(lambda x: x[index], kept)
 
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""

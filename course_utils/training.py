@@ -18,6 +18,9 @@ from .data.text import PAD, Batch
 from .kernel.rehearsal import rehearsed
 from .plotting import SMOOTHED, LiveCurve, smooth
 
+CLIP = 1.0
+"""Largest norm of a step's gradient (Pascanu et al. 2013)."""
+
 
 @dataclass
 class History:
@@ -90,9 +93,9 @@ def endless(batches: Iterable) -> Iterator:
 @rehearsed
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
-        schedule: Callable[[int, int], float] = trapezoid, clip: float = 1.0, label: str = "training",
-        live: bool = True, unit: str = "token") -> History:
-    """Train ``model`` in place with Adam for ``steps`` steps.
+        schedule: Callable[[int, int], float] = trapezoid, label: str = "training", live: bool = True,
+        unit: str = "token") -> History:
+    """Train ``model`` in place with Adam for ``steps`` steps; gradients longer than `CLIP` are scaled down to it.
 
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
     processes that share the batches and average their gradients; afterwards the model is back on the device it came
@@ -107,7 +110,6 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         lr: peak learning rate.
         loss: ``loss(model, batch) -> (mean loss of the batch, number of target words in it)``.
         schedule: ``schedule(step, steps) -> factor`` on ``lr``.
-        clip: largest norm of the gradient; longer ones are scaled down to it (Pascanu et al. 2013).
         label: name on the progress bar.
         live: show the loss beside the bar and (in a notebook) draw its curve; ``False`` for comparisons, whose result
             is not to be seen before its plot.
@@ -117,18 +119,16 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         The :class:`History`.
 
     Raises:
-        ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, ``clip`` not above 0,
-            the model has nothing to train, there are no batches, or several processes cannot share them. The weights
-            are as they were. If batches that come only once (a generator) end too early, they are those of then.
-        TypeError: if ``steps`` is no whole number, ``lr`` or ``clip`` no number, or ``loss`` does not return two
-            things, the first a tensor of shape () with a gradient.
+        ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, the model has nothing to train, there
+            are no batches, or several processes cannot share them. The weights are as they were. If batches that come
+            only once (a generator) end too early, they are those of then.
+        TypeError: if ``steps`` is no whole number, ``lr`` no number, or ``loss`` does not return two things, the first
+            a tensor of shape () with a gradient.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     at_least(1, steps=steps)
-    check_number(lr=lr, clip=clip)
+    check_number(lr=lr)
     _trainable(model, lr)
-    if not clip > 0:
-        raise ValueError(f"clip={clip}; expected a length above 0, such as 1.0, or math.inf to clip nothing.")
     home = next(model.parameters()).device
     accelerator, trained, optimizer, batches = _prepare(model, batches, lr)
     history, started = History(), time.perf_counter()
@@ -142,7 +142,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
             _finite("loss", value.item(), step, lr)
             optimizer.zero_grad()
             accelerator.backward(value)
-            grad_norm = float(accelerator.clip_grad_norm_(trained.parameters(), clip))
+            grad_norm = float(accelerator.clip_grad_norm_(trained.parameters(), CLIP))
             if accelerator.scaler is None:                 # a scaler (float16) skips steps that are not finite
                 _finite("gradient's length", grad_norm, step, lr)
             optimizer.step()

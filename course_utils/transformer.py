@@ -7,20 +7,31 @@ of the cross-attention.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
 
 
+class FeedForward(nn.Sequential):
+    """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
+
+    def __init__(self, config: "Config"):
+        super().__init__(nn.Linear(config.d_model, config.d_ff, config.bias), config.activation(),
+                         nn.Linear(config.d_ff, config.d_model, config.bias))
+
+
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a Transformer, by default those of the course's miniature; the paper's are `BASE` and `BIG`."""
+    """The sizes and parts of a Transformer, by default the course's miniature; the paper's are `BASE` and `BIG`."""
 
     d_model: int = 64
     """Width of everything between the layers."""
@@ -36,28 +47,32 @@ class Config:
     max_len: int = 512
     """Longest sequence, in tokens."""
     activation: type[nn.Module] = nn.ReLU
-    """Inside the feed-forward networks; BERT's is ``nn.GELU``."""
+    """Inside a `FeedForward`; BERT's is ``nn.GELU``."""
     norm_eps: float = 1e-5
-    """What each LayerNorm adds to the variance: PyTorch's default; BERT's is 1e-12."""
+    """What each norm adds to the variance: PyTorch's default; BERT's is 1e-12."""
     bias: bool = True
     """Whether attention and feed-forward networks add vectors; LLaMA's do not."""
+    norm: Callable[[int, float], nn.Module] = nn.LayerNorm
+    """Made of width and epsilon; today ``nn.RMSNorm`` (Zhang and Sennrich 2019)."""
+    feed_forward: Callable[["Config"], nn.Module] = FeedForward
+    """Made of this configuration; today `gpt.SwiGLU`."""
 
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("d_model", "n_heads", "n_layers", "d_ff", "max_len")}
         at_least(1, **sizes)
         check_share(dropout=self.dropout)
 
+    def new_norm(self) -> nn.Module:
+        """A norm of vectors ``(…, d_model)``."""
+        return self.norm(self.d_model, self.norm_eps)
+
+    def last_norm(self) -> nn.Module:
+        """What stands behind the last layer: with ``pre_norm`` a norm of the sum of all that was added."""
+        return self.new_norm() if self.pre_norm else nn.Identity()
+
 
 BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_norm=False)
 BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)
-
-
-class FeedForward(nn.Sequential):
-    """Two linear maps and the activation between them, the same at every position (section 3.3, eq. 2)."""
-
-    def __init__(self, config: Config):
-        super().__init__(nn.Linear(config.d_model, config.d_ff, config.bias), config.activation(),
-                         nn.Linear(config.d_ff, config.d_model, config.bias))
 
 
 class Layer(nn.Module):
@@ -77,21 +92,33 @@ class Layer(nn.Module):
         return x if self.pre_norm else norm(x)
 
 
-class EncoderLayer(Layer):
-    """Self-attention, then a feed-forward network, each with a residual around it and a LayerNorm (section 3.1)."""
+class SelfAttentionLayer(Layer):
+    """Self-attention, then a feed-forward network, each with a residual around it and a norm (section 3.1).
+
+    A subclass says how its self-attention is called: an encoder's, a GPT's, a Transformer-XL's.
+    """
+
+    def __init__(self, config: Config, self_attention: nn.Module):
+        super().__init__(config)
+        self.self_attention, self.feed_forward = self_attention, config.feed_forward(config)
+        self.norm_1, self.norm_2 = (config.new_norm() for _ in range(2))
+
+    def around(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
+        """``x (B, T, d_model)`` after the layer, and what else ``attend`` has returned beside its output."""
+        attended, *more = attend(self.before(self.norm_1, x))
+        x = self.add(self.norm_1, x, attended)
+        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *more
+
+
+class EncoderLayer(SelfAttentionLayer):
+    """A layer in which every position sees every other one, unless a mask hides it."""
 
     def __init__(self, config: Config):
-        super().__init__(config)
-        self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
-        self.feed_forward = FeedForward(config)
-        self.norm_1, self.norm_2 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(2))
+        super().__init__(config, MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias))
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        read = self.before(self.norm_1, x)
-        attended, weights = self.self_attention(read, mask=mask, need_weights=need_weights)
-        x = self.add(self.norm_1, x, attended)
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), weights
+        return self.around(partial(self.self_attention, mask=mask, need_weights=need_weights), x)
 
 
 class Cache(NamedTuple):
@@ -114,8 +141,8 @@ class DecoderLayer(Layer):
         super().__init__(config)
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
-        self.feed_forward = FeedForward(config)
-        self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(config.d_model, config.norm_eps) for _ in range(3))
+        self.feed_forward = config.feed_forward(config)
+        self.norm_1, self.norm_2, self.norm_3 = (config.new_norm() for _ in range(3))
 
     def forward(self, x: Tensor, memory: Cache, src_mask: Tensor | None, past: Cache, need_weights: bool = False):
         """One layer of the decoder over the new positions.
@@ -151,12 +178,12 @@ def look_back(attention: MultiHeadAttention, x: Tensor, past: Cache | None, need
 
 
 class Encoder(nn.Module):
-    """A stack of encoder layers. With ``pre_norm`` a last LayerNorm norms the sum of all that was added."""
+    """A stack of encoder layers, and with ``pre_norm`` a last norm."""
 
     def __init__(self, config: Config):
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
+        self.norm = config.last_norm()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x (B, T, d_model)`` to the same shape."""
@@ -171,7 +198,7 @@ class Decoder(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers))
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps) if config.pre_norm else nn.Identity()
+        self.norm = config.last_norm()
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
                 need_weights: bool = False):
@@ -251,9 +278,7 @@ class Transformer(nn.Module):
 
     def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        if isinstance(kept, Memory):
-            return Memory(self.reorder(kept.caches, index), kept.src_mask[index])
-        return tuple(Cache(k.index_select(0, index), v.index_select(0, index)) for k, v in kept)
+        return tree_map(lambda x: x.index_select(0, index), kept)
 
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; the weights, if needed."""

@@ -135,13 +135,15 @@ class ViT(nn.Module):
         super().__init__()
         self.embed, self.cls = nn.Linear(4, config.d_model), nn.Parameter(torch.zeros(config.d_model))
         self.places = nn.Parameter(0.1 * torch.randn(17, config.d_model))
+        self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
-        self.norm, self.output = nn.LayerNorm(config.d_model, config.norm_eps), nn.Linear(config.d_model, 10)
+        self.norm, self.output = config.last_norm(), nn.Linear(config.d_model, 10)
 
     def forward(self, images: Tensor, need_weights: bool = False):
         """Images ``(B, 8, 8)`` to logits ``(B, 10)``; if asked, the weights ``(B, n_layers, n_heads, 17, 17)``, too."""
         patches = images.unfold(1, 2, 2).unfold(2, 2, 2).flatten(3).flatten(1, 2)               # (B, 16, 4)
-        x = torch.cat([self.cls.expand(len(images), 1, -1), self.embed(patches)], dim=1) + self.places
+        x = torch.cat([self.cls.expand(len(images), 1, -1), self.embed(patches)], dim=1)
+        x = self.dropout(x + self.places)                                                       # (B, 17, d_model)
         weights = []
         for layer in self.layers:
             x, of_layer = layer(x, need_weights=need_weights)

@@ -266,9 +266,16 @@ def test_no_words_or_segments_are_refused(size):
         Bert(**{"config": SMALL, size: 0})
 
 
-def test_pre_norm_is_refused():
-    with pytest.raises(ValueError, match="pre_norm=True"):
-        Bert(30, replace(SMALL, pre_norm=True))
+def test_with_pre_norm_each_sublayer_reads_what_is_normed_and_the_last_sum_is():
+    model = shaken(Bert(30, replace(SMALL, pre_norm=True))).eval()
+    x = model.embed(IDS)
+    for layer in model.layers:
+        x = x + layer.self_attention(layer.norm_1(x), mask=MASK.unsqueeze(1))[0]
+        x = x + layer.feed_forward(layer.norm_2(x))
+    reading = model(IDS, MASK, need_states=True)
+    assert_close(reading.states[:, -1], x)
+    assert_close(reading.x, model.last_norm(x))
+    assert isinstance(model.last_norm, nn.LayerNorm)
 
 
 class MaskedWords(nn.Module):

@@ -342,6 +342,18 @@ def test_a_change_in_what_makes_a_claims_numbers_is_seen(tmp_path, edit):
     assert digest(tmp_path) != digest(tmp_path, edit)
 
 
+SCORE = "def score(one):\n    return one.score()"
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("def score(one):\n    for n in range(9):\n        one.learn()\n        one.rest()\n    return one.score()",
+     "def score(one):\n    for n in range(9):\n        one.learn()\n    one.rest()\n    return one.score()"),
+    (f"import torch\n@torch.no_grad()\n{SCORE}", f"import torch\n@torch.enable_grad()\n{SCORE}")],
+    ids=["out of a loop", "under another decorator"])
+def test_the_same_words_in_another_block_are_seen(tmp_path, one, other):
+    assert digest(tmp_path, (SCORE, one)) != digest(tmp_path, (SCORE, other))
+
+
 @pytest.mark.parametrize(("weaker", "seen"), [("steps = 30  # fewer", True), ("steps = 300  # as many", False)])
 def test_a_rival_made_weaker_in_a_stored_measurements_script_is_seen(tmp_path, monkeypatch, weaker, seen):
     monkeypatch.setattr(declared, "EXPERIMENTS", tmp_path)

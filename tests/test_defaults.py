@@ -14,9 +14,9 @@ from course_utils.seq2seq import Seq2Seq
 from course_utils.transformer import Config, FeedForward, Transformer
 
 TRANSFORMER = {"d_model": 64, "n_heads": 2, "n_layers": 2, "d_ff": 256, "dropout": 0.0, "pre_norm": True,
-               "max_len": 512, "activation": nn.ReLU, "norm_eps": 1e-5, "bias": True}
-GPT = {**TRANSFORMER, "norm": nn.LayerNorm, "feed_forward": FeedForward, "rotary": False, "base": 10_000.0,
-       "n_kv_heads": None, "attention": MultiHeadAttention}
+               "max_len": 512, "activation": nn.ReLU, "norm_eps": 1e-5, "bias": True, "norm": nn.LayerNorm,
+               "feed_forward": FeedForward}
+GPT = {**TRANSFORMER, "rotary": False, "base": 10_000.0, "n_kv_heads": None}
 BERT = {**TRANSFORMER, "pre_norm": False, "activation": nn.GELU, "norm_eps": 1e-12}
 DEFAULTS = {
     Config: TRANSFORMER,
@@ -30,14 +30,14 @@ DEFAULTS = {
     MultiHeadAttention: {"dropout": 0.0, "rotary": False, "base": 10_000.0, "n_kv_heads": None, "bias": True},
     AdditiveScore: {"d_hidden": 64},
     LocationScore: {"max_len": 64},
-    training.fit: {"lr": 2e-3, "loss": training.sequence_loss, "schedule": training.trapezoid, "clip": 1.0,
+    training.fit: {"lr": 2e-3, "loss": training.sequence_loss, "schedule": training.trapezoid,
                    "label": "training", "live": True, "unit": "token"},
     training.sequence_loss: {"label_smoothing": 0.0},
     training.trapezoid: {"warmup": 50, "decay": 0.5},
     training.inverse_sqrt: {"warmup": 50},
     decoding.greedy: {"max_len": 60, "need_weights": True},
     decoding.beam_search: {"beam": 4, "alpha": 0.6, "max_len": 60},
-    decoding.translate: {"max_len": 60, "batch_size": 100, "beam": 1, "alpha": 0.6},
+    decoding.translate: {"max_len": 60, "beam": 1, "alpha": 0.6},
     Vocab: {"min_count": 1},
     token_batches: {"tokens": 2500, "seed": 0},
     corpus: {"seed": 0, "lexicon": "mini", "min_len": 4, "max_len": 40, "lengths": "natural", "exclude": ()},

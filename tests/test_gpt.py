@@ -1,7 +1,7 @@
 """GPT: the layer of lesson 04 without cross-attention, with four parts of today; and SmolLM2's published weights."""
 
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 
 import pytest
@@ -11,15 +11,25 @@ from torch.testing import assert_close
 
 from course_utils import gpt
 from course_utils.attention import MultiHeadAttention, causal_mask
+from course_utils.bert import Bert
 from course_utils.data import download, prompts
 from course_utils.gpt import GPT, Config, SwiGLU, generate, heads_at_mean, heads_off, llama_config, smollm2
 from course_utils.gpt.model import GPTLayer
 from course_utils.gpt.prompting import question
 from course_utils.kernel import weights as kernel_weights
+from course_utils.language_models import CausalLM, TransformerXL
+from course_utils.transformer import FeedForward, Transformer
+from course_utils.vision import ViT
 
 SMALL = {"d_model": 24, "n_heads": 6, "n_layers": 2, "d_ff": 40, "max_len": 32}
 BOTH = pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
 has_weights = pytest.mark.skipif(smollm2.installed() is None, reason="SmolLM2 is not installed: course fetch")
+
+
+@pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, pre_norm=False)])
+def test_what_is_no_llama_is_not_taken_for_one(config):
+    with pytest.raises(ValueError, match="(rotary=False and pre_norm=True|rotary=True and pre_norm=False), a Llama"):
+        gpt.to_transformers(made(config))
 
 
 @pytest.fixture(scope="module")
@@ -135,37 +145,44 @@ def test_the_last_logits_alone_are_the_last_of_all(config):
     assert_close(model(ids, at=torch.tensor([2, 8, 0])).logits[:, 0], model(ids).logits[[0, 1, 2], [2, 8, 0]])
 
 
-def test_attention_is_made_by_the_names_of_its_arguments():
-    class Turned(MultiHeadAttention):
-        def __init__(self, d_model, n_heads, *, bias, n_kv_heads, base, rotary, dropout):
-            super().__init__(d_model, n_heads, dropout, rotary, base, n_kv_heads, bias)
-
-    config = {"n_kv_heads": 2, "base": 1000.0}
-    ids, (model, other) = some_ids(), (made(llama_config(**SMALL, **config, **parts))
-                                for parts in ({}, {"attention": Turned}))
-    assert torch.equal(model(ids).logits, other(ids).logits)
-
-
 def test_parts_can_be_others():
-    class Loud(MultiHeadAttention):
-        def attend(self, *inputs, **options):
-            output, weights = super().attend(*inputs, **options)
-            return 2 * output, weights
+    class Loud(SwiGLU):
+        def forward(self, x):
+            return 2 * super().forward(x)
 
     model, ids = made(llama_config(**SMALL)), some_ids()
-    louder = made(llama_config(**SMALL, attention=Loud))
+    louder = made(llama_config(**SMALL, feed_forward=Loud))
     assert not torch.allclose(model(ids).logits, louder(ids).logits, atol=1e-3)
     for layer in louder.layers:
-        layer.self_attention.W_o.weight.data /= 2
+        layer.feed_forward.W_down.weight.data /= 2
     assert_close(model(ids).logits, louder(ids).logits)
 
 
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_norms_stand_before_the_sublayers_or_after_the_sums(pre_norm):
+    model, ids = made(Config(**SMALL, pre_norm=pre_norm)), some_ids()
+    x = model.embed(ids) + model.positions.weight[:9]
+    for layer in model.layers:
+        for norm, sublayer in ((layer.norm_1, lambda x, of=layer: of.self_attention(x, mask=causal_mask(9))[0]),
+                               (layer.norm_2, layer.feed_forward)):
+            x = x + sublayer(norm(x)) if pre_norm else norm(x + sublayer(x))
+    x = model.norm(x) if pre_norm else x
+    assert_close(model(ids).logits, x @ model.embed.weight.T, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", [
+    GPT, CausalLM, partial(TransformerXL, mem_len=0), lambda n, config: Transformer(n, config=config),
+    lambda n, config: Bert(n, config, pooler=False), lambda n, config: ViT(config)],
+    ids=["GPT", "CausalLM", "TransformerXL", "Transformer", "Bert", "ViT"])
+def test_every_model_has_the_norms_and_feed_forward_networks_of_its_configuration(make):
+    parts = [type(part) for part in make(11, llama_config(**SMALL)).modules()]
+    assert nn.LayerNorm not in parts
+    assert nn.RMSNorm in parts
+    assert FeedForward not in parts
+    assert parts.count(SwiGLU) >= SMALL["n_layers"]
+
+
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-def test_a_norm_after_the_sum_is_refused():
-    with pytest.raises(ValueError, match="pre_norm=False"):
-        GPT(11, Config(**SMALL, pre_norm=False))
-
 
 @BOTH
 def test_a_text_that_is_too_long_is_refused(config):
@@ -195,15 +212,6 @@ def by_hand(model, ids, n_new):
 def test_generate_writes_what_reading_everything_again_writes(config):
     model, ids = made(config), some_ids()
     assert torch.equal(generate(model, ids, 8), by_hand(model, ids, 8))
-
-
-def test_a_text_ends_where_it_stops():
-    model, ids = made(Config(**SMALL)), some_ids(B=6)
-    stop = by_hand(model, ids, 8)[0, 2].item()
-    written, free = generate(model, ids, 8, stop=stop), by_hand(model, ids, 8)
-    for row, all_of_it in zip(written.tolist(), free.tolist(), strict=True):
-        end = all_of_it.index(stop) + 1 if stop in all_of_it else 8
-        assert row == (all_of_it[:end] + [stop] * 8)[:len(row)]
 
 
 def test_samples_follow_the_distribution():

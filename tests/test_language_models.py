@@ -35,18 +35,33 @@ def test_a_layer_goes_around_what_it_has_not_normed(make, pre_norm):
     first, second = layer.norm_1, layer.norm_2
     nothing = (x[:, :0],) if isinstance(model, TransformerXL) else ()
     if pre_norm:
-        y = x + layer.attention(first(x), *nothing)
+        y = x + layer.self_attention(first(x), *nothing)
         expected = y + layer.feed_forward(second(y))
     else:
-        y = first(x + layer.attention(x, *nothing))
+        y = first(x + layer.self_attention(x, *nothing))
         expected = second(y + layer.feed_forward(y))
     assert_close(layer(x, *nothing)[0], expected)
 
 
 @pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0)])
-def test_dropout_which_they_do_not_have_is_refused(make):
-    with pytest.raises(ValueError, match=r"dropout=0\.5, but a (CausalLM|TransformerXL) has no dropout.*dropout=0\.0"):
-        make(11, replace(SMALL, dropout=0.5))
+@pytest.mark.parametrize("place", ["embeddings", "sublayers"])
+def test_dropout_is_on_the_embeddings_and_on_what_each_sublayer_adds(make, place):
+    """With all dropout off but that of one place, training is random; with all of it off it is not."""
+    model, ids = with_random_numbers(make(11, replace(SMALL, dropout=0.5))), torch.randint(0, 11, (2, 8))
+    places = {"embeddings": [model.dropout], "sublayers": [layer.dropout for layer in model.layers]}
+    for part in model.eval().modules():
+        part.train(part in places[place])
+    first, second = (logits[0] if isinstance(logits, tuple) else logits for logits in (model(ids), model(ids)))
+    assert not torch.equal(first, second)
+    outputs = [model.eval()(ids) for _ in range(2)]
+    assert_close(*outputs, atol=0, rtol=0)
+
+
+def test_a_transformer_xl_drops_attention_weights():
+    model = with_random_numbers(TransformerXL(11, replace(SMALL, dropout=0.5), mem_len=0)).eval()
+    ids = torch.randint(0, 11, (2, 8))
+    model.layers[0].self_attention.heads.dropout.train()
+    assert not torch.equal(model(ids)[0], model(ids)[0])
 
 
 @pytest.mark.parametrize("make", [CausalLM, partial(TransformerXL, mem_len=0), Transformer])
@@ -118,7 +133,7 @@ def test_the_kernel_and_the_matrix_are_the_same_language_model():
     model, ids = CausalLM(11, SMALL, sdpa), torch.randint(0, 11, (2, 21))
     before = model(ids)
     for layer in model.layers:
-        layer.attention.function = dense
+        layer.self_attention.function = dense
     assert_close(model(ids), before)
 
 

@@ -174,7 +174,7 @@ def test_the_courses_solution_stands_for_the_notebooks(path, capsys):
 
 @pytest.mark.parametrize("change", [
     {"code": LOSS.replace("square", "abs")}, {"code": LOSS.replace("sum()", "sum() + 1")}, {"scale": 1.5},
-    {"seed": 1}, {"weight": 0.5}, {"points": 22}, {"steps": 4}, {"lr": 1e-3}, {"clip": 0.5},
+    {"seed": 1}, {"weight": 0.5}, {"points": 22}, {"steps": 4}, {"lr": 1e-3},
     {"schedule": inverse_sqrt}, {"schedule": partial(inverse_sqrt, warmup=3)},
 ], ids=lambda change: next(iter(change)))
 def test_another_training_is_not_loaded(keep, capsys, change):
@@ -283,20 +283,26 @@ def test_without_a_rehearsal_nothing_is_summed_up(monkeypatch):
     a_line()
 
 
-def test_what_cannot_be_summed_up_is_trained_and_not_kept(keep, tmp_path):
+def test_what_cannot_be_summed_up_is_trained_and_not_kept(keep, tmp_path, capsys):
     source = (i for i in range(9))
     loss = from_notebook(LOSS.replace("scale", "(1 + next(source))"), source=source)
-    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
+    keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss, label="a line"))
     assert next(source) == 2
     assert list(tmp_path.rglob("*.safetensors")) == []
+    assert "a line: cannot be rehearsed, so it is trained in class: a generator cannot be summed up" in (
+        capsys.readouterr().out)
+    keep(a_line)                                           # in class, with something kept, it only trains
+    fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss)
+    assert "cannot be" not in capsys.readouterr().out
 
 
-def test_a_training_that_changes_what_cannot_be_put_back_is_not_kept(keep, tmp_path):
+def test_a_training_that_changes_what_cannot_be_put_back_is_not_kept(keep, tmp_path, capsys):
     seen = []
     loss = from_notebook(LOSS.replace("    return", "    seen.append(len(seen))\n    return"), scale=1.0, seen=seen)
     keep(lambda: fit(nn.Linear(3, 1), [torch.ones(2, 3)], 2, loss=loss))
     assert len(seen) == 2
     assert list(tmp_path.rglob("*.safetensors")) == []
+    assert "it changes something that loading could not put back" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("draw", "names"), [
@@ -356,6 +362,17 @@ def test_a_rehearsal_that_fails_leaves_what_was_kept(tmp_path, capsys):
     write(new_notebook(cells=[new_code_cell("1 / 0")], metadata=METADATA), path)
     assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_FAILED
     assert [*tmp_path.rglob("*.safetensors")] == kept != []
+
+
+def test_the_command_says_what_it_cannot_keep(tmp_path, capsys):
+    path = tmp_path / "notebooks" / "01_line.ipynb"
+    path.parent.mkdir()
+    loss = "source = (i for i in range(9))\n" + LOSS.replace("scale", "(1 + next(source))")
+    write(new_notebook(cells=[new_code_cell(cell) for cell in (CELLS[0], loss, *CELLS[2:])], metadata=METADATA), path)
+    assert cli.main(["rehearse", "01"], root=tmp_path) == cli.EXIT_OK
+    told, kept = capsys.readouterr().out.splitlines()[-2:]
+    assert told == "it: cannot be rehearsed, so it is trained in class: a generator cannot be summed up"
+    assert "trainings kept: 0" in kept
 
 
 def test_the_command_keeps_and_a_kernel_in_class_loads(tmp_path, capsys):

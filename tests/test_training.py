@@ -54,8 +54,9 @@ def test_defaults_of_fit_are_what_the_notebooks_trained_with():
     """Another learning rate, or gradients cut shorter, would still learn in the tests below, and other numbers."""
     defaults = {name: one.default for name, one in inspect.signature(fit).parameters.items()
                 if one.default is not one.empty}
-    assert defaults == {"lr": 2e-3, "loss": sequence_loss, "schedule": trapezoid, "clip": 1.0, "label": "training",
-                        "live": True, "unit": "token"}
+    assert defaults == {"lr": 2e-3, "loss": sequence_loss, "schedule": trapezoid, "label": "training", "live": True,
+                        "unit": "token"}
+    assert training.CLIP == 1.0
     assert [one.default for one in inspect.signature(trapezoid).parameters.values()][2:] == [50, 0.5]
     assert inspect.signature(inverse_sqrt).parameters["warmup"].default == 50
 
@@ -216,12 +217,13 @@ def test_the_schedule_is_what_the_learning_rate_follows():
     torch.testing.assert_close(moved(model), torch.full((1, 3), 0.5e-3), rtol=1e-3, atol=0)
 
 
-def test_the_optimizer_is_adam_with_the_betas_of_the_transformer():
+def test_the_optimizer_is_adam_with_the_betas_of_the_transformer(monkeypatch):
     """Three gradients, by the formulas of Kingma & Ba 2015 (algorithm 1), with 0.9 and 0.98."""
+    monkeypatch.setattr(training, "CLIP", 1e9)
     gradients = torch.tensor([[1.0, -2.0, 0.5], [-3.0, 1.0, 4.0], [0.2, 5.0, -1.0]])
     model, weight = make_line(), make_line().weight.detach()
     fit(model, gradients, steps=3, lr=0.01, loss=lambda model, gradient: ((model.weight * gradient).sum(), 1),
-        schedule=lambda *_: 1.0, clip=1e9)
+        schedule=lambda *_: 1.0)
     m = v = 0
     for t, gradient in enumerate(gradients, start=1):
         m, v = 0.9 * m + 0.1 * gradient, 0.98 * v + 0.02 * gradient.square()
@@ -229,11 +231,13 @@ def test_the_optimizer_is_adam_with_the_betas_of_the_transformer():
     torch.testing.assert_close(model.weight.detach(), weight)
 
 
-def test_long_gradients_are_scaled_down_and_recorded_as_they_were():
+def test_long_gradients_are_scaled_down_and_recorded_as_they_were(monkeypatch):
     """Below Adam's epsilon of 1e-8 the length of a gradient matters: a clip to 1e-10 all but stops training."""
     free, clipped = make_line(), make_line()
-    one = fit(free, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0, clip=1e9)
-    two = fit(clipped, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0, clip=1e-10)
+    monkeypatch.setattr(training, "CLIP", 1e9)
+    one = fit(free, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0)
+    monkeypatch.setattr(training, "CLIP", 1e-10)
+    two = fit(clipped, POINTS, steps=1, loss=line_loss, schedule=lambda *_: 1.0)
     assert moved(clipped).max() < 0.02 * moved(free).min()
     assert one.grad_norm == two.grad_norm
     assert one.grad_norm[0] > 0.1
@@ -378,10 +382,9 @@ def test_a_budget_may_be_a_whole_number_of_numpy():
     ({"steps": 0}, "steps is 0; expected at least 1"), ({"steps": -1}, "steps is -1; expected at least 1"),
     ({"steps": 2.5}, r"steps is 2\.5; expected a whole number"), ({"steps": True}, "steps is True; expected a whole"),
     ({"lr": math.nan}, "lr=nan; expected a finite number above"),
-    ({"lr": -0.1}, r"lr=-0\.1; expected"), ({"clip": 0.0}, r"clip=0\.0; expected a length above 0"),
-    ({"clip": None}, "clip is None, a NoneType; expected a number"), ({"lr": "2e-3"}, "lr is '2e-3', a str; expe"),
-    ({"clip": -1.0}, r"clip=-1\.0; expected"), ({"clip": math.nan}, "clip=nan; expected"),
-    ({"lr": math.inf}, "lr=inf; expected"), ({"lr": 0.0}, r"lr=0\.0; expected")])
+    ({"lr": -0.1}, r"lr=-0\.1; expected"), ({"lr": None}, "lr is None, a NoneType; expected a number"),
+    ({"lr": "2e-3"}, "lr is '2e-3', a str; expe"), ({"lr": math.inf}, "lr=inf; expected"),
+    ({"lr": 0.0}, r"lr=0\.0; expected")])
 def test_a_budget_or_a_rate_that_is_none_is_refused_and_the_weights_stay(wrong, message):
     model = make_line()
     before = model.weight.detach().clone()

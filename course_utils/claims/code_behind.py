@@ -14,7 +14,7 @@ class Statement(NamedTuple):
     """A statement of a notebook, and the names by which it hangs together with others."""
 
     text: str
-    """Without comments and white space."""
+    """Without comments and white space; where a line of a block begins stands a mark, and how deep it is in it."""
     binds: frozenset[str]
     """Names that it assigns or defines; neither what it imports nor the variables of its loops."""
     changes: frozenset[str]
@@ -49,13 +49,27 @@ def statements(source: str) -> tuple[Statement, ...]:
         changes = {_root(part) for part in stored if not isinstance(part, ast.Name)}
         if _keeps_nothing(node):
             changes.add(_root(node.value))
-        segment = ast.get_source_segment(text, node)
-        written, used = "".join(segment.split()), takes(segment)
+        decorators = [each.lineno for each in getattr(node, "decorator_list", ())]
+        above = "".join(lines[min(decorators, default=node.lineno) - 1:node.lineno - 1])
+        segment = above + ast.get_source_segment(text, node)
+        written, used = _written(segment), takes(segment)
         if "=check(" in written:
             used |= binds(node)                            # an exercise: check("part") takes the part written before it
         found.append(Statement(written, binds(node), frozenset(changes - {None}), used,
                                defines, not draws and _acts(node)))
     return tuple(found)
+
+
+def _written(segment: str) -> str:
+    lines, depth, begins = segment.splitlines(keepends=True), 0, False
+    for token in tokenize.generate_tokens(iter(segment.splitlines(keepends=True)).__next__):
+        depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+        if token.type in (tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.ENDMARKER):
+            continue
+        if begins:
+            lines[token.start[0] - 1] = f"¶{depth}" + lines[token.start[0] - 1]
+        begins = token.type == tokenize.NEWLINE
+    return "".join("".join(lines).split())
 
 
 def behind(measured: ast.expr, before: Sequence[Statement]) -> list[Statement]:

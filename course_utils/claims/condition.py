@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 KINDS = ("experiment", "identity")
+DRAWS = 300
 _EXAMPLE = "Write it like '\"BLEU, with\" >= 80 and \"BLEU, without\" <= 25'."
 _COMPARE = {ast.Lt: (operator.lt, "<"), ast.LtE: (operator.le, "≤"), ast.Gt: (operator.gt, ">"),
             ast.GtE: (operator.ge, "≥"), ast.Eq: (operator.eq, "="), ast.NotEq: (operator.ne, "≠")}
@@ -51,7 +52,7 @@ def parse(text: str) -> tuple[ast.Compare, ...]:
     Raises:
         TypeError: if the condition is not text.
         ValueError: if it is not made of comparisons, or one of them compares nothing measured, or comes out the same
-            whatever is measured.
+            for all numbers that are tried.
     """
     if not isinstance(text, str):
         raise TypeError(f"the condition is {text!r}, a {type(text).__name__}; expected text, because it is shown and "
@@ -75,7 +76,8 @@ def _parsed(text: str) -> tuple[ast.Compare, ...]:
             if not _labels(left) | _labels(right):
                 raise ValueError(f"{link} in the condition {text!r} compares nothing that was measured. {_EXAMPLE}")
             if (always := _always(left, sign, right)) is not None:
-                raise ValueError(f"{link} in the condition {text!r} is {always} whatever is measured. {_EXAMPLE}")
+                raise ValueError(f"{link} in the condition {text!r} is {always} in each of {DRAWS} draws of what could "
+                                 f"be measured. Compare what a measurement decides. {_EXAMPLE}")
     return comparisons
 
 
@@ -177,16 +179,21 @@ def _truth(left: ast.expr, sign: ast.cmpop, right: ast.expr, measured: Mapping[s
 
 
 def _always(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> bool | None:
-    """What a comparison gives for all sampled numbers, or None if they differ. NaN says nothing."""
+    """What a comparison gives for all numbers that are drawn, or None if they differ. NaN says nothing.
+
+    None is certain; True or False is what `DRAWS` draws have shown.
+    """
     rng, labels, found = random.Random(0), sorted(_labels(left) | _labels(right)), set()
     numbers = [abs(part.value) for side in (left, right) for part in ast.walk(side)
                if isinstance(part, ast.Constant) and not isinstance(part.value, str)]
-    for _ in range(300):
+    jumps = any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) and _labels(part.right)
+                for side in (left, right) for part in ast.walk(side))
+    for _ in range(DRAWS):
         some = [0, 1, -1, *numbers, rng.uniform(0, 1), *(s * 10 ** rng.uniform(-6, 12) for s in (1, -1))]
         gap = _value(ast.BinOp(left, ast.Sub(), right), {label: rng.choice(some) for label in labels})
         if not math.isnan(gap):
             found.add((gap > 0) - (gap < 0))
-        if {-1, 1} <= found:                                # numbers between these make both sides equal
+        if {-1, 1} <= found and not jumps:                  # numbers between these make both sides equal
             found.add(0)
         if len({_COMPARE[type(sign)][0](gap, 0) for gap in found}) == 2:
             return None

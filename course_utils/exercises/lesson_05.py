@@ -529,12 +529,12 @@ def lora_linear(x, W, b, A, B, scale):
     return x @ W.T + b + scale * (x @ A.T @ B.T)            # through r numbers, not d_out * d_in
 
 
-def _low_rank(rng, square=False, scale=None, zero=False):
+def _low_rank(rng, square=False, zero=False):
     """`square`: d_in, d_out and r are one number, so that swapped matrices line up."""
     n, T, d_in, r = sizes(rng, 4)
     d_out, r = (d_in, d_in) if square else (d_in + 3, r)
     B = randn(rng, d_out, r) * (not zero)
-    factor = 0.5 + torch.rand((), generator=rng).item() if scale is None else scale
+    factor = 0.5 + torch.rand((), generator=rng).item()
     return randn(rng, n, T, d_in), randn(rng, d_out, d_in), randn(rng, d_out), randn(rng, r, d_in), B, factor
 
 

@@ -10,11 +10,14 @@ def to_transformers(model: GPT):
     """The same network as a ``LlamaForCausalLM`` of transformers, which shares its weights where it can.
 
     Theirs rotates number i of a head with number i + d_k / 2, not with its neighbour: of queries and keys, the rows
-    change places.
+    change places. A GPT without rotary positions, or with ``pre_norm=False``, is a ``ValueError``.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = model.config
+    if not (config.rotary and config.pre_norm):
+        raise ValueError(f"config has rotary={config.rotary} and pre_norm={config.pre_norm}, a Llama both; make the "
+                         "model with llama_config.")
     with torch.device("meta"):
         llama = LlamaForCausalLM(LlamaConfig(
             vocab_size=len(model.embed.weight), hidden_size=config.d_model, intermediate_size=config.d_ff,

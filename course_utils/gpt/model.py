@@ -4,7 +4,6 @@ Shapes: ``ids (B, T)``, ``x (B, T, d_model)``, ``logits (B, T, vocab_size)`` for
 needed: position t attends to positions up to t.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from ..arguments import Embedding, at_least, check_ids, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, FeedForward, look_back, small_start
+from ..transformer import Cache, SelfAttentionLayer, look_back, small_start
 from ..transformer import Config as TransformerConfig
 
 
@@ -40,23 +39,14 @@ class SwiGLU(nn.Module):
 
 @dataclass(frozen=True)
 class Config(TransformerConfig):
-    """The sizes of a GPT and the four choices that changed since; by default as lesson 04 has them.
+    """The sizes and parts of a GPT, by default as lesson 04 has them; `llama_config` makes today's choices."""
 
-    `llama_config` makes the other choices.
-    """
-
-    norm: Callable[[int, float], nn.Module] = nn.LayerNorm
-    """Made of width and epsilon; today ``nn.RMSNorm`` (Zhang and Sennrich 2019)."""
-    feed_forward: Callable[["Config"], nn.Module] = FeedForward
-    """Made of this configuration; today `SwiGLU`."""
     rotary: bool = False
     """Whether positions are rotations of queries and keys; else a learned vector for each position is added."""
     base: float = 10_000.0
     """Of the rotation, see `attention.rotary`."""
     n_kv_heads: int | None = None
     """Heads of keys and values, see `MultiHeadAttention`; by default as many as queries have."""
-    attention: Callable[..., MultiHeadAttention] = MultiHeadAttention
-    """Made with the arguments of `MultiHeadAttention`; another class of its methods can stand here."""
 
 
 def llama_config(**sizes) -> Config:
@@ -64,23 +54,16 @@ def llama_config(**sizes) -> Config:
     return Config(**{"norm": nn.RMSNorm, "feed_forward": SwiGLU, "rotary": True, "bias": False} | sizes)
 
 
-class GPTLayer(nn.Module):
-    """Causal self-attention, then a feed-forward network; the norm before each, a residual around each."""
+class GPTLayer(SelfAttentionLayer):
+    """A layer in which no position sees a later one."""
 
     def __init__(self, config: Config):
-        super().__init__()
-        self.dropout = nn.Dropout(config.dropout)
-        self.norm_1, self.norm_2 = (config.norm(config.d_model, config.norm_eps) for _ in range(2))
-        self.self_attention = config.attention(config.d_model, config.n_heads, dropout=config.dropout,
-                                               rotary=config.rotary, base=config.base, n_kv_heads=config.n_kv_heads,
-                                               bias=config.bias)
-        self.feed_forward = config.feed_forward(config)
+        super().__init__(config, MultiHeadAttention(config.d_model, config.n_heads, config.dropout, config.rotary,
+                                                    config.base, config.n_kv_heads, config.bias))
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        attended, weights, cache = look_back(self.self_attention, self.norm_1(x), past, need_weights)
-        x = x + self.dropout(attended)
-        return x + self.dropout(self.feed_forward(self.norm_2(x))), weights, cache
+        return self.around(lambda read: look_back(self.self_attention, read, past, need_weights), x)
 
 
 class GPTOutput(NamedTuple):
@@ -95,27 +78,25 @@ class GPTOutput(NamedTuple):
 
 
 class GPT(nn.Module):
-    """Embedding, layers, a last norm, and logits by the embedding's matrix (Radford et al. 2018, 2019).
+    """Embedding, layers, and logits by the embedding's matrix (Radford et al. 2018, 2019).
 
     Args:
         vocab_size: how many tokens there are.
-        config: the other sizes; ``pre_norm`` must be ``True``.
+        config: the other sizes; GPT-2 and later norm before each sublayer, GPT after each sum.
 
     Raises:
-        ValueError: if ``config.pre_norm`` is ``False``, or a size is below 1.
+        ValueError: if a size is below 1.
     """
 
     def __init__(self, vocab_size: int, config: Config = Config()):
         super().__init__()
         at_least(1, vocab_size=vocab_size)
-        if not config.pre_norm:
-            raise ValueError("config has pre_norm=False; this GPT norms before each sublayer, as GPT-2 and later do.")
         self.config = config
         self.embed = Embedding(vocab_size, config.d_model)
         self.positions = None if config.rotary else nn.Embedding(config.max_len, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(GPTLayer(config) for _ in range(config.n_layers))
-        self.norm = config.norm(config.d_model, config.norm_eps)
+        self.norm = config.last_norm()
         small_start(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
@@ -146,20 +127,19 @@ class GPT(nn.Module):
 
 
 def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,
-             top_p: float | None = None, stop: int | None = None, generator: torch.Generator | None = None) -> Tensor:
+             top_p: float | None = None, generator: torch.Generator | None = None) -> Tensor:
     """Write on: one token after the other, each read once thanks to the cache.
 
     Args:
         model: set to evaluation mode for the call.
         ids: the prompt ``(B, T)``, all of the same length.
-        n_new: how many tokens to write at most.
+        n_new: how many tokens to write.
         temperature: the logits are divided by it; 0 takes the most probable token.
         top_k, top_p: leave unlikely tokens out, see `decoding.truncate`.
-        stop: a token after which a text has ended; it stands for the rest of that text, too.
         generator: of the random numbers.
 
     Returns:
-        The new ids ``(B, up to n_new)``, without the prompt.
+        The new ids ``(B, n_new)``, without the prompt.
 
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
@@ -173,7 +153,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position
     new, past = [], None
     with evaluating(model):
-        while len(new) < n_new:
+        for _ in range(n_new):
             reading = model(ids, past, at=last)
             logits, past = reading.logits[:, -1].float(), reading.caches               # (B, vocab_size)
             no_nan(logits)
@@ -181,9 +161,5 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
                 ids = logits.argmax(dim=-1, keepdim=True)                              # (B, 1)
             else:
                 ids = sample_token(logits, temperature, top_k, top_p, generator)
-            if stop is not None and new:
-                ids = ids.masked_fill(new[-1] == stop, stop)
             new.append(ids)
-            if stop is not None and (ids == stop).all():
-                break
     return torch.cat(new, dim=1)

@@ -48,7 +48,7 @@ def load(**parts):
     stored with each rotated pair side by side, which is how `attention.rotary` wants them.
 
     Args:
-        parts: other classes for parts of the layer, as in `Config`: ``norm``, ``feed_forward``, ``attention``.
+        parts: other classes for parts of the layer, as in `Config`: ``norm``, ``feed_forward``.
 
     Returns:
         the `GPT`, and a ``tokenizers.Tokenizer``.

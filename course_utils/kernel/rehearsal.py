@@ -30,7 +30,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from ..course import LOADED, REHEARSAL, TOLD, write_file
+from ..course import LOADED, REHEARSAL, TOLD, UNKEPT, write_file
 from ..plotting import LiveCurve, in_notebook
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
@@ -93,18 +93,26 @@ def any_kept() -> bool:
 
 
 def _walked(arguments: Mapping) -> "_Walk | None":
-    """None where something cannot be summed up, whatever it is: then it is trained, and nothing else happens."""
+    """None where something cannot be summed up, whatever it is: then it is trained. A rehearsal says what it was."""
     try:
         return _Walk(arguments)
-    except Exception:
+    except Exception as problem:
+        _tell_unkept(arguments, str(problem))
         return None
+
+
+def _tell_unkept(arguments: Mapping, why: str) -> None:
+    if os.environ.get(REHEARSAL):
+        print(f"{arguments['label']}: {UNKEPT}, so it is trained in class: {why}")
 
 
 def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Mapping) -> None:
     """Weights, history, and what the training left changed: random states, and numbers such as a count of epochs."""
-    after = _walked(arguments)
-    if after is None or (after.fixed.digest(), after.others) != (before.fixed.digest(), before.others):
-        return                                             # it changed something that could not be put back
+    if (after := _walked(arguments)) is None:
+        return
+    if (after.fixed.digest(), after.others) != (before.fixed.digest(), before.others):
+        _tell_unkept(arguments, "it changes something that loading could not put back")
+        return
     tensors = {f"model.{name}": weight for name, weight in model.state_dict().items()}
     tensors |= {"loss": torch.tensor(history.loss, dtype=torch.float64),
                 "grad_norm": torch.tensor(history.grad_norm, dtype=torch.float64)}
