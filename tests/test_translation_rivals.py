@@ -147,3 +147,42 @@ def test_the_wider_search_is_as_it_says_and_costs_as_much(part):
         assert run["parameters"] == pytest.approx(base["parameters"], rel=0.02)
         assert (run["rate"], run["dropout"]) == (times * rate, dropout)
         assert run["steps"] == pytest.approx(base["final"][0]["steps"], rel=0.3)
+
+
+def test_the_longer_runs_are_as_they_say():
+    longer = importlib.import_module("rivals_longer")
+    measured, before = stored("rivals_longer"), stored("translation_rivals").results["models"]
+    assert measured.seeds == longer.SEEDS
+    for name, row in measured.results["models"].items():
+        settings = [rivals.chosen(before[name]["search"]), *longer.OTHERS[name]]
+        assert [(run["rate"], run["dropout"]) for run in row["search"]] == settings
+        assert {run["seed"] for run in row["search"]} == {longer.SEEDS[0]}
+        assert [run["seed"] for run in row["final"]] == longer.SEEDS[1:]
+        assert {(run["rate"], run["dropout"]) for run in row["final"]} == {rivals.chosen(row["search"])}
+        assert {run["steps"] for runs in row.values() for run in runs} == {4 * before[name]["final"][0]["steps"]}
+
+
+def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(monkeypatch, tmp_path):
+    longer, calls = importlib.import_module("rivals_longer"), []
+
+    def train(captions, name, setting, seed, steps, schedule):
+        calls.append((name, tuple(setting), seed))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return None, {"rate": setting[0], "dropout": setting[1], "validation_loss": setting[1] - setting[0]}
+
+    before = stored("translation_rivals")
+    monkeypatch.setattr(longer, "before", lambda: before)
+    monkeypatch.setattr(longer, "OUT", tmp_path / "here.json")
+    monkeypatch.setattr(longer, "train", train)
+    monkeypatch.setattr(longer, "Captions", lambda: SimpleNamespace(scores=lambda model: {}))
+    with pytest.raises(KeyboardInterrupt):
+        longer.main([])
+    longer.main([])
+    assert calls[2] == calls[3]                                       # the one that was cut off
+    ours, lstm = longer.MODELS
+    assert calls[:2] == [(ours, (0.002, 0.1), 0), (ours, (0.002, 0.1), 1)]
+    assert calls[3:] == [(lstm, (0.008, 0.1), 0), (lstm, (0.008, 0.3), 0), (lstm, (0.004, 0.1), 0),
+                         (lstm, (0.008, 0.1), 1)]                     # the lowest "loss"
+    longer.main([])
+    assert len(calls) == 7                                            # nothing is left to do
