@@ -23,26 +23,41 @@ from course_utils.widgets import AttentionView, SoftmaxLab
 NOTEBOOKS = sorted((course_root() / "notebooks").glob("*.ipynb"))
 
 
+# All steps in one go: nobody sees what is drawn while Python looks. A widget draws itself when its slide is shown.
+WALK = f"""async () => {{
+  const looks = [{OUTSIDE}, {ON_THE_NUMBER}], problems = [];
+  for (let steps = 0; steps < 1000; steps++) {{
+    if (Reveal.getCurrentSlide().querySelector(".course-widget")) {{
+      await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    }}
+    const {{ h, v, f = "-" }} = Reveal.getIndices();
+    for (const look of looks) {{
+      problems.push(...look().map((problem) => `slide ${{h + 1}}.${{v + 1}} fragment ${{f}}: ${{problem}}`));
+    }}
+    if (Reveal.isLastSlide() && !Reveal.availableFragments().next) return problems;
+    Reveal.next();
+  }}
+  throw new Error("the deck does not come to an end");
+}}"""
+
+
 def walk(browser_page) -> list[str]:
     """Go through every slide and fragment as the space key does; what overflows or hides the slide's number, and where.
     """
-    problems, steps = [], 0
-    while True:
-        indices = browser_page.evaluate("Reveal.getIndices()")
-        where = f"slide {indices['h'] + 1}.{indices['v'] + 1} fragment {indices.get('f', '-')}"
-        problems += [f"{where}: {problem}" for look in (OUTSIDE, ON_THE_NUMBER)
-                     for problem in browser_page.evaluate(look)]
-        if browser_page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
-            return problems
-        browser_page.evaluate("Reveal.next()")
-        steps += 1
-        assert steps < 1000, "the deck does not come to an end"
+    return browser_page.evaluate(WALK)
+
+
+@pytest.fixture(scope="module")
+def lesson_html(tmp_path_factory):
+    """The synthetic lesson's deck."""
+    folder = tmp_path_factory.mktemp("lesson")
+    return deck(lesson(folder), folder)
 
 
 @pytest.fixture
-def lesson_deck(browser_page, tmp_path):
+def lesson_deck(browser_page, lesson_html, tmp_path):
     """The page with the synthetic lesson's deck open."""
-    open_deck(browser_page, deck(lesson(tmp_path), tmp_path), tmp_path)
+    open_deck(browser_page, lesson_html, tmp_path)
     return browser_page
 
 
@@ -72,7 +87,7 @@ def test_every_slide_of_a_committed_notebook_fits(browser_page, tmp_path, path):
 )
 def test_the_overflow_check_sees_a_slide_that_does_not_fit(browser_page, tmp_path, cell, expected):
     notebook = lesson(tmp_path)
-    notebook.cells.append(cell)
+    notebook.cells = [text("slide", "## Before"), cell, text("slide", "## After")]
     open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
     problems = [problem for problem in walk(browser_page) if "slide's number" not in problem]  # it may reach that, too
     assert problems
@@ -81,7 +96,7 @@ def test_the_overflow_check_sees_a_slide_that_does_not_fit(browser_page, tmp_pat
 
 def test_what_stands_on_the_number_of_a_slide_is_seen(browser_page, tmp_path):
     notebook = lesson(tmp_path)
-    notebook.cells.append(text("slide", "<p style='position:absolute;bottom:0'>LOW</p>"))
+    notebook.cells = [text("slide", "## Before"), text("slide", "<p style='position:absolute;bottom:0'>LOW</p>")]
     open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
     problems = walk(browser_page)
     assert len(problems) == 1
@@ -90,7 +105,7 @@ def test_what_stands_on_the_number_of_a_slide_is_seen(browser_page, tmp_path):
 
 def test_the_overflow_check_waits_for_fragments(browser_page, tmp_path):
     notebook = lesson(tmp_path)
-    notebook.cells += [text("slide", "## Short"), code("fragment", "x = 1\n" * 40)]
+    notebook.cells = [text("slide", "## Short"), code("fragment", "x = 1\n" * 40)]
     open_deck(browser_page, deck(notebook, tmp_path), tmp_path)
     assert walk(browser_page) != []
 
