@@ -60,9 +60,10 @@ def run(course, *argv):
 # --- run ----------------------------------------------------------------------------------------------------------
 
 
-def test_run_writes_a_tidy_executed_notebook(course, capsys):
+def test_run_writes_a_tidy_executed_notebook_and_twice_the_same(course, capsys):
+    path = course / "notebooks" / "01_works.ipynb"
     assert run(course, "run", "1") == cli.EXIT_OK
-    notebook = read(course / "notebooks" / "01_works.ipynb")
+    notebook = read(path)
     assert [cell.execution_count for cell in notebook.cells] == [1, 2, 3, 4]
     assert notebook.cells[0].outputs[0].text == "seed own\n"
     assert notebook.cells[1].outputs[0].text == "2 of 2", "a progress bar leaves its last line"
@@ -71,25 +72,20 @@ def test_run_writes_a_tidy_executed_notebook(course, capsys):
     assert notebook.metadata == {**METADATA, "processor": processor()}
     assert all("execution" not in cell.metadata for cell in notebook.cells)
     said = capsys.readouterr().out
-    assert "01_works.ipynb" in said
+    assert said.startswith("01_works.ipynb  is executed …\n01_works.ipynb  "), "it says so at once when piped"
     assert "GB, written" in said
     assert sorted(os.listdir(course / "notebooks")) == [
         "01_works.ipynb", "02_fails.ipynb", "03_lesson.ipynb"
     ]
+    first = path.read_bytes()
+    assert run(course, "run", "01") == cli.EXIT_OK
+    assert path.read_bytes() == first
 
 
 def test_lesson_00_runs_last_since_it_reads_the_others(course, capsys):
     shutil.copy(course / "notebooks" / "01_works.ipynb", course / "notebooks" / "00_start.ipynb")
     assert run(course, "run", "0", "1") == cli.EXIT_OK
     assert [line[:2] for line in capsys.readouterr().out.splitlines() if "written" in line] == ["01", "00"]
-
-
-def test_run_twice_gives_the_same_file(course):
-    path = course / "notebooks" / "01_works.ipynb"
-    run(course, "run", "01")
-    first = path.read_bytes()
-    run(course, "run", "01")
-    assert path.read_bytes() == first
 
 
 def test_a_failing_notebook_stays_as_it_was(course, capsys):
@@ -144,11 +140,6 @@ def test_a_seed_that_is_no_number_is_refused(course, capsys, monkeypatch):
     monkeypatch.setenv("COURSE_SEED", "one")
     assert run(course, "run", "01") == cli.EXIT_FAILED
     assert "COURSE_SEED is 'one'; expected a whole number" in capsys.readouterr().err
-
-
-def test_run_says_what_it_executes_when_piped(course, capsys):
-    assert run(course, "run", "01") == cli.EXIT_OK
-    assert capsys.readouterr().out.startswith("01_works.ipynb  is executed …\n01_works.ipynb  ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
