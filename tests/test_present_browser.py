@@ -32,20 +32,21 @@ def server(tmp_path_factory):
         port = probe.getsockname()[1]
     places = {f"JUPYTER_{place}_DIR": str(home / place) for place in ("CONFIG", "DATA", "RUNTIME")}
     command = [sys.executable, "-m", "course_utils.cli", "present", "00", "--no-browser", f"--port={port}",
-               "--ServerApp.port_retries=0", "--IdentityProvider.token=",
-               "--MappingKernelManager.cull_idle_timeout=30", "--MappingKernelManager.cull_interval=10"]
+               "--ServerApp.port_retries=0", "--IdentityProvider.token="]
     environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython"), "TMPDIR": str(home)}
     with (home / "log").open("w") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, cwd=home, env=environment)
     try:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(240):
+        for _ in range(480):
             assert server.poll() is None, (home / "log").read_text()[-2000:]
             try:
                 urllib.request.urlopen(f"{address}/api", timeout=5).close()
                 break
             except OSError:
                 time.sleep(0.25)
+        else:
+            raise TimeoutError((home / "log").read_text()[-2000:])
         yield address, next(home.glob(f"*/{LESSONS[0].name}")).parent
     finally:
         server.terminate()
@@ -71,13 +72,15 @@ def present(browser_page, server):
     """A function that opens a lesson's live slides, with ``runs`` until its kernel is there, else with Jupyter's own
     kernel; it gives their page, which asks for nothing outside.
     """
+    page = browser_page
+
     def present(name, runs=False):
         address, folder = server
         path = next(path for path in LESSONS if path.name.startswith(name))
         prepared(folder, path)
         if not runs:
             shutil.rmtree(folder / "jupyter" / "kernels")                      # Jupyter's own imports nothing
-        page = browser_page
+        end_kernels(page)
         page.goto(f"{address}/rise/{path.name}")
         page.locator(".reveal .slides section.present").first.wait_for()
         slides = sum(slide_type(cell) == "slide" for cell in read(path).cells)
@@ -87,12 +90,24 @@ def present(browser_page, server):
         title = page.locator("section.present h1").first
         assert int(title.evaluate("e => parseInt(getComputedStyle(e).fontSize)")) >= 40, name
         if runs:
-            page.wait_for_function("""fetch("/api/kernels").then((answer) => answer.json())
-              .then((kernels) => kernels.some((one) => one.connections && one.execution_state === "idle"))""")
+            page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
         return page
 
     yield present
-    assert browser_page.outside_requests == []
+    assert page.outside_requests == []
+    end_kernels(page)
+
+
+def end_kernels(page):
+    """Those of the slides that the page has shown. A server that ends what is idle may end what is only slow, too."""
+    if page.url.startswith("http"):
+        page.evaluate("""async () => {
+            const headers = { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]+)/)[1] };
+            for (const { id } of await (await fetch("/api/sessions")).json()) {
+                const { status } = await fetch(`/api/sessions/${id}`, { method: "DELETE", headers });
+                if (status !== 204) throw new Error(`session ${id} goes on: ${status}`);
+            }
+        }""")
 
 
 def settle(page, milliseconds=550):
@@ -208,7 +223,6 @@ def test_arrows_go_a_step_at_a_time_and_a_jump_leaves_code_to_run(present):
     assert not page.evaluate(dark)
     assert page.locator(".jp-Dialog, .reveal .overlay").count() == 0
     page.keyboard.press("Shift+Enter")
-    page.locator("body.course-runs").wait_for()
     card = page.locator("section.present section.present .jp-OutputArea", has_text="not written yet")
     card.wait_for(timeout=120_000)
     assert "#/slide-3-2" in page.url
