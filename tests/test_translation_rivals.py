@@ -167,7 +167,7 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
 
     def train(captions, name, setting, seed, steps, schedule):
         calls.append((name, tuple(setting), seed))
-        if len(calls) == 3:
+        if len(calls) == 4:
             raise KeyboardInterrupt
         return None, {"rate": setting[0], "dropout": setting[1], "validation_loss": setting[1] - setting[0]}
 
@@ -179,10 +179,10 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
     with pytest.raises(KeyboardInterrupt):
         longer.main([])
     longer.main([])
-    assert calls[2] == calls[3]                                       # the one that was cut off
+    assert calls[3] == calls[4]                                       # the one that was cut off
     ours, lstm = longer.MODELS
-    assert calls[:2] == [(ours, (0.002, 0.1), 0), (ours, (0.002, 0.1), 1)]
-    assert calls[3:] == [(lstm, (0.008, 0.1), 0), (lstm, (0.008, 0.3), 0), (lstm, (0.004, 0.1), 0),
-                         (lstm, (0.008, 0.1), 1)]                     # the lowest "loss"
+    assert calls[:3] == [(ours, (0.002, 0.1), seed) for seed in longer.SEEDS]
+    assert calls[4:] == [(lstm, (0.008, 0.1), 0), (lstm, (0.008, 0.3), 0), (lstm, (0.004, 0.1), 0),
+                         (lstm, (0.008, 0.1), 1), (lstm, (0.008, 0.1), 2)]     # the lowest "loss"
     longer.main([])
-    assert len(calls) == 7                                            # nothing is left to do
+    assert len(calls) == 9                                            # nothing is left to do
