@@ -29,7 +29,7 @@ class AttentionRecord(NamedTuple):
     rows: list[str]
     """The ``T_q`` words that were written."""
     columns: list[str]
-    """The ``T_k`` words that were read, with ``<eos>`` where the model read one."""
+    """The ``T_k`` words that were read, as they were given, with ``<eos>`` where the model read one."""
     alignment: Collection[tuple[int, int]] = ()
     """True links ``(row, column)``, if they are known."""
     n_words: int | None = None
@@ -419,8 +419,10 @@ def rotary(x: Tensor, start: int = 0, base: float = 10_000.0) -> Tensor:
         base: the larger, the slower the slowest pair turns. Models for long texts take 100,000 and more.
 
     Returns:
-        A tensor like x. An odd d is a ValueError.
+        A tensor like x. An odd d is a ValueError, whole numbers are a TypeError.
     """
+    if not x.is_floating_point():
+        raise TypeError(f"x is {x.dtype}; expected floating-point numbers: x.float().")
     cos, sin = _turns(start, x.size(-2), x.size(-1), base, x.dtype, x.device)
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)

@@ -125,6 +125,8 @@ class Bert(nn.Module):
             need_states: whether to return the outputs of all layers.
             need_weights: whether to return the attention weights; without them PyTorch's faster kernel attends.
         """
+        if mask is not None and mask.shape != ids.shape:
+            raise ValueError(f"mask {tuple(mask.shape)}, ids {tuple(ids.shape)}; expected the same shape, (B, T).")
         mask = None if mask is None else mask.unsqueeze(1)                              # (B, 1, T_k)
         x = self.embed(ids, segments)
         states, weights = [x] if need_states else None, []

@@ -111,10 +111,12 @@ def aligned_words_found(pairs: Sequence, translations: Sequence[Sequence[str]]) 
         translations: one for each pair.
 
     Raises:
-        ValueError: if there is no pair.
+        ValueError: if there is no pair, or the sources' lengths differ.
     """
     at_least_one(pairs=pairs)
     n = len(pairs[0].source)
+    if (lengths := {len(pair.source) for pair in pairs}) != {n}:
+        raise ValueError(f"sources of {', '.join(map(str, sorted(lengths)))} words; expected one length.")
     right, aligned = [0] * n, [0] * n
     for pair, words in zip(pairs, translations, strict=True):
         blocks = SequenceMatcher(None, pair.target, words, autojunk=False).get_matching_blocks()

@@ -5,6 +5,7 @@ import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from itertools import cycle
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -121,7 +122,7 @@ def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel:
         raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
     figure, axes = plt.subplots()
     ends = []
-    for (name, values), colour, marker in zip(results.items(), [*colours] * 9, MARKERS * 9, strict=False):
+    for (name, values), colour, marker in zip(results.items(), cycle(colours), cycle(MARKERS), strict=False):
         axes.plot(list(values), list(values.values()), marker=marker, color=colour)
         ends.append((list(values.values())[-1], 1, name, colour))
     axes.set(xlabel=xlabel, ylabel=ylabel, ylim=(0, None))
@@ -149,19 +150,21 @@ def plot_runs(results: Mapping[str, Mapping[int, Sequence[float]]], xlabel: str,
     Args:
         results: ``{method: {number: [value of each run]}}``; each line is named at its right end.
         xlabel, ylabel: the words on the axes, with units.
-        colours: one for each method.
+        colours: one for each method; fewer are taken again from the first on.
         guessing: where a dotted line is drawn.
 
     Raises:
-        ValueError: if a method has no run, or not as many at each number.
+        ValueError: if there is no method, one has no run, or not as many at each number.
     """
+    if not results:
+        raise ValueError("No method is given; expected at least one.")
     for name, runs in results.items():
         if len(counts := {len(values) for values in runs.values()}) != 1 or 0 in counts:
             raise ValueError(f"{name} has {({n: len(values) for n, values in runs.items()})} runs; expected as many at "
                              "each number, at least one.")
     figure, axes = plt.subplots(figsize=(11, 5.4))
     numbers, ends = sorted({n for runs in results.values() for n in runs}), []
-    for (name, runs), colour, marker in zip(results.items(), colours, MARKERS * 9, strict=False):
+    for (name, runs), colour, marker in zip(results.items(), cycle(colours), cycle(MARKERS), strict=False):
         values = np.array([*runs.values()])                                     # (numbers, runs)
         axes.plot([*runs], values.mean(axis=1), marker=marker, color=colour)
         axes.fill_between([*runs], values.min(axis=1), values.max(axis=1), color=colour, alpha=0.15, linewidth=0)

@@ -38,7 +38,7 @@ class Scene(NamedTuple):
 
 
 def digits(seed: int = 0, n_test: int = 360) -> tuple[Labelled, Labelled]:
-    """The digits in a random order: 1,437 to learn from, and ``n_test`` others that no training sees."""
+    """The 1,797 digits in a random order: all but ``n_test`` to learn from, and those, which no training sees."""
     data = load_digits()
     images, labels = torch.tensor(data.images / 16, dtype=torch.float32), torch.tensor(data.target)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))

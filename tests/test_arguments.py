@@ -67,6 +67,8 @@ def test_a_string_for_a_list_is_named():
 def test_texts_without_a_token_are_counted():
     with pytest.raises(ValueError, match="question 17 has no token"):
         gpt.next_tokens(little_gpt(), TOKENIZER, ["1"] * 17 + [""])
+    with pytest.raises(ValueError, match="text of among 1 has no token"):
+        gpt.next_tokens(little_gpt(), TOKENIZER, ["1"], among=["2", ""])
     with pytest.raises(ValueError, match="texts is 0; expected at least 1"):
         gpt.generate(little_gpt(), torch.ones(0, 3, dtype=torch.long), 2)
 

@@ -567,6 +567,11 @@ def test_rotary_keeps_the_type_and_its_argument(dtype):
     assert_close(turned.double(), rotary(x.double()), atol=tolerance, rtol=tolerance)  # also at position 299
 
 
+def test_rotary_turns_no_whole_numbers():
+    with pytest.raises(TypeError, match=r"x is torch.int64; expected floating-point numbers: x.float\(\)"):
+        rotary(torch.ones(3, 4, dtype=torch.long))
+
+
 def test_rotary_has_right_gradients():
     x = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
     assert torch.autograd.gradcheck(rotary, x)

@@ -140,6 +140,13 @@ def test_the_embedded_model_knows_which_sentences_mean_the_same():
     assert similar[0, 1] > 0.4 > 0.2 > similar[:2, 2].max()
 
 
+@pytest.mark.parametrize("shape", [(3,), (1, 4), (3, 3)])
+def test_a_mask_of_another_shape_than_the_ids_is_refused(shape):
+    """A row of three for three texts would be read as a mask of queries."""
+    with pytest.raises(ValueError, match=r"mask \(.*\), ids \(3, 4\); expected the same shape"):
+        Bert(30, SMALL)(torch.ones(3, 4, dtype=torch.long), torch.ones(shape, dtype=torch.bool))
+
+
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
 def test_the_activation_is_that_of_the_config(tmp_path, activation):
     compare(*twins(save(library_model(hidden_act=activation), tmp_path)), IDS, MASK, SEGMENTS)

@@ -443,6 +443,8 @@ def test_no_more_is_pruned_than_asked_where_the_beam_has_few_places_left():
     nodes = beam_tree(model, sources(["a"]), VOCAB, beam=2, pruned=1).nodes
     assert [(node.word, node.kept) for node in nodes] == [
         ("<bos>", True), ("a", True), ("<eos>", True), ("b", True), ("c", False), ("<eos>", True)]
+    with pytest.raises(ValueError, match="pruned is -1; expected at least 0"):
+        beam_tree(model, sources(["a"]), VOCAB, pruned=-1)
 
 
 # the beam keeps "b c" and "b d" with 0.175 each; greedy decoding goes on from "a a" with 0.136

@@ -177,6 +177,8 @@ def test_words_found_by_source_position():
     assert [values[:2] for values in found] == [[100, 100], [0, 100], [100, 0]]
     assert all(len(values) == 3 and math.isnan(values[2]) for values in found)
     assert aligned_words_found([pair, pair], [("ne", "vieux"), ("ne",)])[:2] == [50, 50]
+    with pytest.raises(ValueError, match="sources of 1, 4 words; expected one length"):
+        aligned_words_found([pair, pair._replace(source=["."])], [(), ()])
 
 
 def test_a_metric_for_each_group():

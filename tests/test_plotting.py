@@ -289,6 +289,14 @@ def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
     assert {(50.0, 1.0), (50.0, 3.0), (200.0, 4.0), (200.0, 6.0)} <= set(map(tuple, band.tolist()))
 
 
+def test_every_method_has_a_line_with_fewer_colours_than_methods():
+    figure = plotting.plot_runs({name: {1: [i], 2: [i]} for i, name in enumerate("abcdefg")}, "labels", "accuracy",
+                                colours=("red", "blue"))
+    assert [line.get_color() for line in figure.axes[0].lines] == ["red", "blue"] * 3 + ["red"]
+    with pytest.raises(ValueError, match="No method is given"):
+        plotting.plot_runs({}, "labels", "accuracy")
+
+
 @pytest.mark.parametrize("runs", [{50: [1.0, 3.0], 200: [4.0]}, {50: [], 200: []}, {}])
 def test_runs_that_are_not_as_many_at_each_number_are_refused(runs):
     with pytest.raises(ValueError, match="a has {.* runs; expected as many at each number, at least one"):

@@ -135,7 +135,7 @@ class TokenBatchSampler:
 
 
 def token_batches(examples: Sequence[tuple[Tensor, Tensor]], tokens: int = 2500, seed: int = 0) -> DataLoader:
-    """A ``DataLoader`` of :class:`Batch` with about ``tokens`` target tokens each, reshuffled every epoch.
+    """A ``DataLoader`` of :class:`Batch` of at most ``tokens`` padded tokens a side, reshuffled every epoch.
 
     Args:
         examples: encoded pairs, see :func:`encode_pairs`.

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..arguments import Embedding, at_least, check_ids, no_nan
+from ..arguments import Embedding, at_least, check_ids, check_number, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import evaluating, sample_token
 from ..transformer import Cache, SelfAttentionLayer, look_back, small_start
@@ -148,6 +148,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     """
     check_ids(ids=ids)
     at_least(1, n_new=n_new, texts=ids.size(0), prompt=ids.size(1))
+    check_number(temperature=temperature)
     if not temperature >= 0:
         raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
     last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position

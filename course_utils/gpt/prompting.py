@@ -24,16 +24,14 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         among: if given, only the first tokens of these texts are compared, and the result are places among them.
 
     Raises:
-        ValueError: if there is no question, one of them has no token, or ``among`` is empty.
+        ValueError: if there is no question, ``among`` is empty, or a text of either has no token.
         TypeError: if the questions are one string.
     """
     at_least_one(questions=questions)
     if among is not None:
         at_least_one(among=among)
-        among = [tokenizer.encode(text).ids[0] for text in among]
-    asked, best = [tokenizer.encode(question).ids for question in questions], []
-    if [] in asked:
-        raise ValueError(f"question {asked.index([])} has no token; expected a text of at least one.")
+        among = [ids[0] for ids in _encoded(tokenizer, among, "text of among")]
+    asked, best = _encoded(tokenizer, questions, "question"), []
     with evaluating(model):
         caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
         for start in range(0, len(asked), 16):
@@ -44,6 +42,13 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
             logits = model(ids, past, at=ends).logits[:, 0]                                          # (n, vocab_size)
             best.append((logits if among is None else logits[:, among]).argmax(dim=-1))
     return torch.cat(best)
+
+
+def _encoded(tokenizer, texts: Sequence[str], what: str) -> list[list[int]]:
+    encoded = [tokenizer.encode(text).ids for text in texts]
+    if [] in encoded:
+        raise ValueError(f"{what} {encoded.index([])} has no token; expected a text of at least one.")
+    return encoded
 
 
 def question(what: str, word: str, mark: str = "") -> str:
