@@ -73,6 +73,11 @@ def test_texts_without_a_token_are_counted():
         gpt.generate(little_gpt(), torch.ones(0, 3, dtype=torch.long), 2)
 
 
+def test_a_temperature_that_is_no_number_is_named():
+    with pytest.raises(TypeError, match="temperature is '1', a str; expected a number"):
+        gpt.generate(little_gpt(), torch.ones(1, 3, dtype=torch.long), 2, temperature="1")
+
+
 # --- what the encoder-decoders read --------------------------------------------------------------------------------
 
 SMALL = Config(d_model=8, n_heads=2, n_layers=1, d_ff=8)

@@ -144,6 +144,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
             is too long.
+        TypeError: if ``temperature`` is no number.
         FloatingPointError: if the model's logits are NaN.
     """
     check_ids(ids=ids)
