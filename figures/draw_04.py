@@ -8,13 +8,13 @@ from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid
 
 from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
 
-SOURCE = ("I", "am", "here", ".", "<pad>")
+SOURCE = ("I", "am", "here", "<eos>", "<pad>")
 READ = ("word",) * 5 + ("pad",) * 2
 BATCH = (("the", "cat", "sat", "<pad>"), ("a", "dog", "was", "tired"), ("it", "rained", "<pad>", "<pad>"))
 FEATURES = 8
 """d_model of the block of numbers that is normed."""
 WRITTEN = ("je", "suis", "là", ".")
-TARGET = ("<bos>", *WRITTEN)
+TARGET = ("<bos>", *WRITTEN[:3])
 WORDS = ("a", "am", "I", "thanks", "student", "<eos>")
 """The lecture's vocabulary."""
 LABEL = WORDS.index("student")
@@ -47,16 +47,38 @@ PARTS = {
 }
 """The map's parts: number, centre, size, label, second line."""
 
+ROWS = {
+    "encoder": ("source_embed", 504, (276, 446, 509, 628), SOURCE[:4], "(B, T_k)"),
+    "decoder": ("target_embed", 674, (276, 446, 616, 679, 800), TARGET[:3], "(B, T_q)"),
+}
+"""The map's rows: where they begin, where their layer ends, where arrows on the path end, words, their shape."""
+
 ALT = {
     "04_map":
         "The Transformer of this lesson as a map with eight numbered parts, read from left to right. Above, the "
-        "encoder: “I am here .” goes through embedding plus position (1) onto a straight line, the residual path. "
+        "encoder: “I am here <eos>” goes through embedding plus position (1) onto a straight line, the residual path. "
         "Twice a branch leaves the line, passes a norm (3), then self-attention (2) or the feed-forward network (4), "
         "and is added to the line at a plus sign. This layer stands there N times; after a last norm comes the "
         "memory, (B, T_k, d_model). Below, the decoder: “<bos> je suis” goes through embedding plus position (1) onto "
         "its own line, with three such branches: masked self-attention (5), cross-attention (6) and feed-forward (4), "
         "again N times. Cross-attention takes its query from the decoder, keys and values from the memory. A last "
         "norm, then linear and softmax (7), give the next word (8), “là”, which goes back in.",
+    "04_encode":
+        "The upper row of the map, the encoder, which `encode` computes. “I am here <eos>” goes through embedding plus "
+        "position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and is "
+        "added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer stands there N "
+        "times. After a last norm (3) comes the memory, (B, T_k, d_model).",
+    "04_decode":
+        "The lower row of the map, the decoder, which `decode` and `logits` compute. “<bos> je suis” goes through "
+        "embedding plus position (1) onto the residual path. Three branches leave it and are added to it, each "
+        "through a norm (3): masked self-attention (5), cross-attention (6), whose keys and values come from the "
+        "memory, and feed-forward (4). This layer stands there N times. A last norm (3), then linear and softmax (7), "
+        "give the next word (8), “là”, which goes back in.",
+    "04_chain":
+        "Which step waits for which. Left, recurrent: four states h_1 to h_4 in a row, each above its word x_1 to x_4; "
+        "an arrow leads from each state to the next, so they are computed in steps 1, 2, 3 and 4. Right, "
+        "self-attention: four outputs y_1 to y_4 above x_1 to x_4; arrows lead from every word to every output and "
+        "none from output to output, so all four are computed in step 1.",
     "04_encoder_layer":
         "An encoder layer in both orders, read from left to right; the line is the residual path. Left, post-LN, the "
         "norm on the path: a branch leaves the line, passes attention and is added to it; then norm_1 stands on the "
@@ -79,8 +101,9 @@ ALT = {
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
-        "encoder asks the encoder; “I am here .” and a pad, all columns but the pad's are checked; mask (B, 1, T_k). "
-        "Masked self-attention: the decoder asks the decoder; “<bos> je suis là .”, the lower triangle with the "
+        "encoder asks the encoder; “I am here <eos>” and a pad, all columns but the pad's are checked; mask "
+        "(B, 1, T_k). "
+        "Masked self-attention: the decoder asks the decoder; “<bos> je suis là”, the lower triangle with the "
         "diagonal, and beside each row the word it has to predict, from “je” to <eos>; mask (T_q, T_q). "
         "Cross-attention: the decoder asks the memory; all columns but the pad's are checked; mask (B, 1, T_k).",
     "04_decoder_layer":
@@ -116,9 +139,10 @@ TYPE = 20
 """Of the map and the encoder layer: 24 pixels on a slide."""
 
 
-def _part(axes, name):
-    """A numbered part of the map."""
+def _part(axes, name, up):
+    """A numbered part of the map, ``up`` pixels above its place."""
     number, x, y, width, height, *lines = PARTS[name]
+    y -= up
     is_norm = lines == ["norm"]
     box(axes, x, y, width, height, fill=PAPER, color=MUTED if is_norm else INK)
     for line, words in enumerate(lines):
@@ -127,9 +151,10 @@ def _part(axes, name):
     disc(axes, x - width / 2 - 4, top, str(number), radius=12, size=TYPE, fill=INK, text_color=PAPER, weight="bold")
 
 
-def _branch(axes, norm, part, stream):
+def _branch(axes, norm, part, stream, up):
     """What leaves the stream, passes a norm and a part, and is added to the stream at a plus."""
     (_, x, y, _, high, *_), (_, to, top, _, tall, *_) = PARTS[norm], PARTS[part]
+    y, top = y - up, top - up
     path(axes, (x, stream), (x, y + high / 2), head=False)
     arrow(axes, (x, y - high / 2), (x, top + tall / 2), QUERY if part == "cross_attention" else INK)
     plus = to + (to - x)
@@ -137,38 +162,83 @@ def _branch(axes, norm, part, stream):
     disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
 
 
+def _row(axes, side, up=0):
+    """A row of the map, the encoder or the decoder, ``up`` pixels above its place."""
+    embed, right, ends, words, shape = ROWS[side]
+    stream = PARTS[embed][2] - up
+    box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
+    text(axes, 166, stream + 23, f"{side} layer, N times", TYPE, INK, "bold", "left")
+    for begin, end in pairwise((150, *ends)):
+        arrow(axes, (begin, stream), (end, stream), GOOD, 3)
+    names = [name for name, part in PARTS.items() if (part[2] > 230) == (side == "decoder")]
+    for norm in names:
+        if norm[-1].isdigit():                                      # the part it stands before is the last one named
+            _branch(axes, norm, names[names.index(norm) - 1], stream, up)
+    for name in names:
+        _part(axes, name, up)
+    arrow(axes, (86, stream + 48), (86, stream + 28))
+    text(axes, 12, stream + 62, " ".join(words), TYPE, align="left")
+    text(axes, 92, stream - 46, shape, TYPE, MUTED)
+    if side == "encoder":
+        box(axes, 690, stream, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
+        text(axes, 756, stream, "(B, T_k, d_model)", TYPE, MUTED, align="left")
+    else:
+        text(axes, 664, stream + 23, "residual path", TYPE, GOOD, "bold", "right")
+        arrow(axes, (854, stream - 26), (854, stream - 67))
+        dashes(axes, (907, stream - 88), (932, stream - 88), (932, stream + 64), (170, stream + 64), color=INK)
+        text(axes, 560, stream + 48, "the next word goes back in", TYPE)
+
+
 def map():
     axes = card(432)
-    upper, lower = PARTS["source_embed"][2], PARTS["target_embed"][2]
-    for right, stream, name in ((504, upper, "encoder layer, N times"), (674, lower, "decoder layer, N times")):
-        box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
-        text(axes, 166, stream + 23, name, TYPE, INK, "bold", "left")
-    for stream, ends in ((upper, (276, 446, 509, 628)), (lower, (276, 446, 616, 679, 800))):
-        for begin, end in pairwise((150, *ends)):
-            arrow(axes, (begin, stream), (end, stream), GOOD, 3)
-    text(axes, 664, lower + 23, "residual path", TYPE, GOOD, "bold", "right")
-    for norm, part in (("encoder_norm_1", "encoder_attention"), ("encoder_norm_2", "encoder_feed_forward")):
-        _branch(axes, norm, part, upper)
-    for norm, part in (("decoder_norm_1", "masked_attention"), ("decoder_norm_2", "cross_attention"),
-                       ("decoder_norm_3", "decoder_feed_forward")):
-        _branch(axes, norm, part, lower)
-    box(axes, 690, upper, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
-    text(axes, 756, upper, "(B, T_k, d_model)", TYPE, MUTED, align="left")
-    path(axes, (672, upper + 21), (672, 196), (408, 196), (408, 233), color=KEY)
-    path(axes, (692, upper + 21), (692, 212), (432, 212), (432, 233), color=VALUE)
+    path(axes, (672, 171), (672, 196), (408, 196), (408, 233), color=KEY)
+    path(axes, (692, 171), (692, 212), (432, 212), (432, 233), color=VALUE)
     text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
     text(axes, 726, 204, "and", TYPE, align="left")
     text(axes, 772, 204, "v", TYPE, VALUE, "bold", "left")
     text(axes, 790, 204, "for all N layers", TYPE, align="left")
-    for name in PARTS:
-        _part(axes, name)
-    arrow(axes, (854, 324), (854, 283))
-    dashes(axes, (907, 262), (932, 262), (932, 414), (170, 414), color=INK)
-    text(axes, 560, 398, "the next word goes back in", TYPE)
-    for stream, words, shape in ((upper, SOURCE[:4], "(B, T_k)"), (lower, TARGET[:3], "(B, T_q)")):
-        arrow(axes, (86, stream + 48), (86, stream + 28))
-        text(axes, 88, stream + 62, " ".join(words), TYPE, INK, "bold")
-        text(axes, 92, stream - 46, shape, TYPE, MUTED)
+    _row(axes, "encoder")
+    _row(axes, "decoder")
+    return axes
+
+
+def encode():
+    axes = card(228)
+    _row(axes, "encoder", up=6)
+    return axes
+
+
+def decode():
+    axes = card(252)
+    _row(axes, "decoder", up=182)
+    path(axes, (320, 30), (408, 30), (408, 51), color=KEY)
+    path(axes, (320, 16), (432, 16), (432, 51), color=VALUE)
+    box(axes, 262, 23, 116, 30, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
+    return axes
+
+
+def chain():
+    """Four steps of a recurrence, and four positions of self-attention."""
+    axes = card(236)
+    for left, title, waits in ((8, "recurrent: one step per word", True),
+                               (486, "self-attention: one step for all words", False)):
+        box(axes, left + 233, 118, 466, 220, fill=BAND, edge="none", corner=10)
+        text(axes, left + 233, 30, title, TYPE, INK, "bold")
+        at = [left + 62 + 114 * t for t in range(4)]
+        if not waits:
+            for begin in at:
+                for end in at:
+                    arrow(axes, (begin, 178), (end, 127), VALUE, 1.2, head=False)
+        for t, x in enumerate(at):
+            box(axes, x, 196, 62, 36, fill=PAPER, color=MUTED)
+            text(axes, x, 194, f"$x_{t + 1}$", 26)
+            box(axes, x, 108, 62, 38, BAD if waits else GOOD)
+            text(axes, x, 106, f"$h_{t + 1}$" if waits else f"$y_{t + 1}$", 26)
+            text(axes, x, 70, f"step {t + 1 if waits else 1}", TYPE, BAD if waits else GOOD, "bold")
+            if waits:
+                arrow(axes, (x, 178), (x, 128), INK, 1.8)
+                if t:
+                    arrow(axes, (at[t - 1] + 31, 108), (x - 31, 108), BAD, 3)
     return axes
 
 
@@ -281,19 +351,19 @@ def parts():
 
 
 def three_attentions():
-    axes = card(432)
+    axes = card(442)
     may = np.array([word != "<pad>" for word in SOURCE])
-    asked = np.tile(may, (len(SOURCE), 1))
-    panels = (("encoder self-attention", 10, 288, "encoder", SOURCE, "encoder", SOURCE, asked, "(B, 1, T_k)",
+    of_source, of_target = (np.tile(may, (len(words), 1)) for words in (SOURCE, TARGET))
+    panels = (("encoder self-attention", 10, 300, "encoder", SOURCE, "encoder", SOURCE, of_source, "(B, 1, T_k)",
                "key is not <pad>"),
-              ("masked self-attention", 303, 354, "decoder", TARGET, "decoder", TARGET, np.tri(5, dtype=bool),
+              ("masked self-attention", 315, 330, "decoder", TARGET, "decoder", TARGET, np.tri(len(TARGET), dtype=bool),
                "(T_q, T_q)", "key is not after query"),
-              ("cross-attention", 662, 288, "decoder", TARGET, "memory", SOURCE, asked, "(B, 1, T_k)",
+              ("cross-attention", 650, 300, "decoder", TARGET, "memory", SOURCE, of_target, "(B, 1, T_k)",
                "key is not <pad>"))
-    top, cell = 144, 42
+    top, cell = 144, 46
     for name, left, width, asks, queries, answers, keys, mask, shape, rule in panels:
         middle = left + width / 2
-        box(axes, middle, 216, width, 412, fill=BAND, edge="none", corner=10)
+        box(axes, middle, 221, width, 422, fill=BAND, edge="none", corner=10)
         text(axes, middle, 29, name, TYPE, INK, "bold")
         box(axes, middle - 82, 71, 106, 34, QUERY, asks, TYPE)
         arrow(axes, (middle - 28, 71), (middle + 28, 71), QUERY, 2.4)
@@ -302,7 +372,7 @@ def three_attentions():
         text(axes, middle - 82, 103, "query", TYPE, QUERY, "bold")
         text(axes, middle + 57, 103, "keys,", TYPE, KEY, "bold", "right")
         text(axes, middle + 64, 103, "values", TYPE, VALUE, "bold", "left")
-        begin = left + 66
+        begin = left + 64
         for j, word in enumerate(keys):
             text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), TYPE, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
@@ -312,11 +382,11 @@ def three_attentions():
         if name.startswith("masked"):
             end = begin + len(keys) * cell + 4
             text(axes, end, top - 13, "label", TYPE, GOOD, align="left")
-            for i, word in enumerate((*WRITTEN, "<eos>")):
+            for i, word in enumerate((*TARGET[1:], "<eos>")):
                 text(axes, end, top + (i + 0.5) * cell, f"→ {word.strip('<>')}", TYPE, GOOD, align="left")
-        text(axes, left + 20, 376, "mask", TYPE, INK, "bold", "left")
-        text(axes, left + 90, 376, shape, TYPE, INK, align="left")
-        text(axes, left + 20, 405, rule, TYPE, GOOD, "bold", "left")
+        text(axes, left + 20, 388, "mask", TYPE, INK, "bold", "left")
+        text(axes, left + 90, 388, shape, TYPE, INK, align="left")
+        text(axes, left + 20, 416, rule, TYPE, GOOD, "bold", "left")
     return axes
 
 
