@@ -338,7 +338,7 @@ def parts():
     arrow(axes, (539, 143), (556, 143), GOOD, 2.4)
     text(axes, 590, 143, "$\\mu,\\ \\sigma$", 22, GOOD)
     text(axes, 480, 222, "of one token's numbers", 20)
-    text(axes, 480, 278, "$\\gamma \\odot (x - \\mu)/\\sigma + \\beta$", 24)
+    text(axes, 480, 278, "$(x - \\mu)/\\sigma$", 24)
     for x in (705, 795, 885):
         area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 134), (x - 36, 134), fill=tint(VALUE, 0.35))
         area(axes, (x - 36, 134), (x + 36, 134), (x + 14, 176), (x - 14, 176), fill=tint(VALUE, 0.35))
