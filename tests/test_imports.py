@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import course_utils
-from course_utils import data
+from course_utils import data, widgets
 
 PACKAGE = Path(course_utils.__file__).parent
 # A room of the package, and the rooms that it may import. What is not here is not allowed.
@@ -159,11 +159,22 @@ print(isinstance(EXAMPLE, Pair) and Pair is grammar.Pair)
     assert done.stdout.split("\n") == ["", "True", ""]
 
 
-def test_every_name_of_data_can_be_imported_and_no_other():
-    assert all(getattr(data, name) is not None for name in data.__all__)
-    assert set(data.__all__) <= set(dir(data))
-    with pytest.raises(AttributeError, match="'course_utils.data' has no attribute 'corpora'"):
-        data.corpora  # noqa: B018
+def test_training_loads_no_widget():
+    """Of the widgets only what plots share with them: the colours, and the still picture of a matrix."""
+    code = "import sys, course_utils.training\nprint(*sorted({'anywidget'} & {*sys.modules}), *sorted(" \
+           "name.partition('.')[2] for name in sys.modules if name.startswith('course_utils.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        "arguments", "course", "data", "data.text", "kernel", "kernel.rehearsal", "plotting", "training", "widgets",
+        "widgets.colours", "widgets.still", "widgets.tensors"]
+
+
+@pytest.mark.parametrize("room", [data, widgets], ids=lambda room: room.__name__)
+def test_every_name_of_a_room_can_be_imported_and_no_other(room):
+    assert all(getattr(room, name) is not None for name in room.__all__)
+    assert set(room.__all__) <= set(dir(room))
+    with pytest.raises(AttributeError, match=f"'{room.__name__}' has no attribute 'corpora'"):
+        room.corpora  # noqa: B018
 
 
 def test_what_a_student_reads_fits_an_evening():

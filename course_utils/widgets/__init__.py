@@ -1,20 +1,23 @@
-"""Widgets: attention that can be looked at and touched, in a notebook, in slides and in an exported page."""
+"""Widgets: attention that can be looked at and touched, in a notebook, in slides and in an exported page.
 
-from .ask import Ask
-from .attention_view import AttentionView
-from .base import strip_widget_state
-from .decoding_tree import DecodingTree
-from .image_attention import ImageAttention
-from .mask_explorer import MaskExplorer, mask_pattern
-from .position_explorer import PositionExplorer
-from .quiz import Question, Quiz
-from .softmax_lab import SoftmaxLab
-from .step_through import StepThrough
-from .tokenizer_view import TokenizerView
-from .translator import Translator
-from .two_translators import TwoTranslators
+The names below are imported when they are first asked for: a plot that needs the colours loads no widget.
+"""
 
-__all__ = [
-    "Ask", "AttentionView", "DecodingTree", "ImageAttention", "MaskExplorer", "PositionExplorer", "Question", "Quiz",
-    "SoftmaxLab", "StepThrough", "TokenizerView", "Translator", "TwoTranslators", "mask_pattern", "strip_widget_state",
-]
+from importlib import import_module
+
+_FROM = {"Ask": "ask", "AttentionView": "attention_view", "DecodingTree": "decoding_tree",
+         "ImageAttention": "image_attention", "MaskExplorer": "mask_explorer", "PositionExplorer": "position_explorer",
+         "Question": "quiz", "Quiz": "quiz", "SoftmaxLab": "softmax_lab", "StepThrough": "step_through",
+         "TokenizerView": "tokenizer_view", "Translator": "translator", "TwoTranslators": "two_translators",
+         "mask_pattern": "mask_explorer", "strip_widget_state": "base"}
+__all__ = [*_FROM]
+
+
+def __getattr__(name: str):
+    if name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_FROM[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
