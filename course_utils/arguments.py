@@ -54,6 +54,13 @@ def check_ids(**ids: Tensor) -> None:
                              f"{name}.unsqueeze(0).")
 
 
+def check_length(model: nn.Module, length: int, max_len: int, shorten: str = "the sequence") -> None:
+    """A ``ValueError`` if a model is given more positions than it has; ``shorten``: what, or how."""
+    if length > max_len:
+        raise ValueError(f"{length} positions, but this {type(model).__name__} has max_len={max_len}. Shorten "
+                         f"{shorten}, or make the model with a larger max_len.")
+
+
 def check_source(source: Tensor, is_word: Tensor) -> Tensor:
     """How many words each row of ``source (B, T_k)`` has, on the CPU; ``is_word``: where there is no padding.
 

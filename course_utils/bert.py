@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids
+from .arguments import Embedding, at_least, check_ids, check_length
 from .data.download import check, packaged, reinstall
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer, small_start
@@ -107,9 +107,7 @@ class Bert(nn.Module):
         """
         check_ids(ids=ids)
         n_positions, max_len = ids.size(1), self.config.max_len
-        if n_positions > max_len:
-            raise ValueError(f"{n_positions} positions, but this BERT has max_len={max_len}. Shorten the text: "
-                             f"tokenizer.batch(texts, max_len={max_len}).")
+        check_length(self, n_positions, max_len, f"the texts (tokenizer.batch(texts, max_len={max_len}))")
         segment = self.segment_embed.weight[0] if segments is None else self.segment_embed(segments)
         return self.dropout(self.norm(self.token_embed(ids) + segment + self.position_embed.weight[:n_positions]))
 

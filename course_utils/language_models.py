@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids
+from .arguments import Embedding, at_least, check_ids, check_length
 from .attention import MultiHeadAttention
 from .efficient import RelativeAttention, sdpa
 from .transformer import Config, SelfAttentionLayer
@@ -37,9 +37,7 @@ class _LanguageModel(nn.Module):
     def enter(self, ids: Tensor) -> Tensor:
         """``(B, T)`` to ``(B, T, d_model)``; more than ``max_len`` ids are a ``ValueError``."""
         check_ids(ids=ids)
-        if ids.size(1) > self.max_len:
-            raise ValueError(f"{ids.size(1)} ids, but this {type(self).__name__} has max_len={self.max_len}. Shorten "
-                             "the sequence (a TransformerXL reads segments), or make the model with a larger max_len.")
+        check_length(self, ids.size(1), self.max_len)
         return self.embed(ids) * math.sqrt(self.embed.embedding_dim)
 
     def logits(self, x: Tensor) -> Tensor:

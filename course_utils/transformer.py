@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
+from .arguments import Embedding, at_least, check_ids, check_length, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
 
@@ -248,9 +248,7 @@ class Transformer(nn.Module):
         The first id stands at position ``start``. Positions beyond ``max_len`` are a ``ValueError``.
         """
         end = start + ids.size(1)
-        if end > self.config.max_len:
-            raise ValueError(f"{end} positions, but this Transformer has max_len={self.config.max_len}. Shorten the "
-                             "sequence, or make it with a larger max_len.")
+        check_length(self, end, self.config.max_len)
         return self.dropout(table(ids) * math.sqrt(self.config.d_model) + self.positions[start:end])
 
     def encode(self, source: Tensor) -> tuple[Memory, tuple[Cache, ...]]:

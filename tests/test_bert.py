@@ -258,7 +258,7 @@ def test_a_mask_must_be_boolean():
 
 
 def test_too_many_positions_are_an_error_that_says_how_to_shorten():
-    with pytest.raises(ValueError, match=r"13 positions, .* max_len=12\. .*batch\(texts, max_len=12\)"):
+    with pytest.raises(ValueError, match=r"13 positions, but this Bert has max_len=12\. .*batch\(texts, max_len=12\)"):
         small()(torch.zeros(1, 13, dtype=torch.long), None)
 
 

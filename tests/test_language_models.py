@@ -73,7 +73,7 @@ def test_without_bias_no_layer_adds_a_vector(make):
 
 def test_a_segment_longer_than_max_len_is_refused():
     model, ids = TransformerXL(11, SMALL, mem_len=64), torch.zeros(1, 65, dtype=torch.long)
-    with pytest.raises(ValueError, match="65 ids, but this TransformerXL has max_len=64"):
+    with pytest.raises(ValueError, match="65 positions, but this TransformerXL has max_len=64"):
         model(ids)
     _, memories = model(ids[:, :64])
     assert model(ids[:, 64:], memories)[0].shape == (1, 1, 11)                  # what is remembered does not count
@@ -183,5 +183,5 @@ def test_with_post_norm_it_has_been_normed():
 
 @pytest.mark.parametrize("positions", [None, torch.nn.Embedding(100, 16)])
 def test_too_many_ids_are_told(positions):
-    with pytest.raises(ValueError, match="65 ids, but this CausalLM has max_len=64"):
+    with pytest.raises(ValueError, match="65 positions, but this CausalLM has max_len=64"):
         CausalLM(11, SMALL, partial(strided, stride=8), positions)(torch.zeros(1, 65, dtype=torch.long))

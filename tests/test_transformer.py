@@ -430,7 +430,7 @@ def test_embedded_words_begin_with_variance_one():
 def test_too_long_is_refused(source, target, n):
     model = make_model()
     model(torch.full((1, 20), 4), torch.full((1, 20), 4))
-    with pytest.raises(ValueError, match=f"{n} positions, but this Transformer has max_len=20. Shorten"):
+    with pytest.raises(ValueError, match=f"{n} positions, but this Transformer has max_len=20. Shorten the sequence"):
         model(torch.full((1, source), 4), torch.full((1, target), 4))
 
 

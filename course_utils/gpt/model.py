@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..arguments import Embedding, at_least, check_ids, check_number, no_nan
+from ..arguments import Embedding, at_least, check_ids, check_length, check_number, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import evaluating, sample_token
 from ..transformer import Cache, SelfAttentionLayer, look_back, small_start
@@ -109,9 +109,7 @@ class GPT(nn.Module):
         check_ids(ids=ids)
         start = 0 if past is None else past[0].k.size(2)
         end = start + ids.size(1)
-        if end > self.config.max_len:
-            raise ValueError(f"{end} positions, but this GPT has max_len={self.config.max_len}. Shorten the text, or "
-                             "make the model with a larger max_len.")
+        check_length(self, end, self.config.max_len)
         x = self.embed(ids)
         if self.positions is not None:
             x = x + self.positions.weight[start:end]
