@@ -57,6 +57,14 @@ def test_a_title_is_a_line_above_and_is_told(name):
 
 
 @every_widget
+def test_a_still_picture_is_found_in_the_html_of_its_own_class_only(name):
+    widget = make(name)
+    page, has_one = f"<p>before</p>{widget.to_html()}", widget._still_html().startswith("<img")
+    found = {other: png for other in MAKE if (png := getattr(widgets, other).still_in(page))}
+    assert found == ({name: widget._still()} if has_one else {})
+
+
+@every_widget
 def test_a_closed_widget_is_freed(name):
     widget = make(name)
     widget._repr_mimebundle_()  # it has been shown

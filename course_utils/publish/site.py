@@ -20,7 +20,7 @@ from markupsafe import Markup
 from nbformat import NotebookNode
 
 from ..course import is_further, numbered, write_file
-from ..widgets import Translator
+from ..widgets import AttentionView, Translator
 from . import archive
 from .exporting import TEMPLATES, heading, headings, script
 from .notebooks import read, slide_type, tags
@@ -34,7 +34,6 @@ INSTALL = ("python3 -m venv .venv && .venv/bin/pip install -c requirements.lock 
            r".venv\Scripts\course lab")
 MATHJAX = "assets/mathjax.js"
 _FIGURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+\.svg)\)")
-_STILL = re.compile(r'<div data-still="attention_view-\w+"><img alt="[^"]*" src="data:image/png;base64,([^"]+)">')
 _EMBEDDED = re.compile(r'(<img\b[^>]*?\bsrc=")data:image/(png|jpeg);base64,([^"]+)"')     # in outputs
 _FORMULA = re.compile(r"\$[^$]*\$")
 _WORD = re.compile(r"[^\W\d_][^\W_]+")
@@ -67,8 +66,8 @@ class Entry:
                 return "svg", (self.path.parent / found[1]).read_bytes()
         for cell in self.notebook.cells:
             for output in cell.get("outputs", ()):
-                if found := _STILL.search(str(output.get("data", {}).get("text/html", ""))):
-                    return "png", base64.b64decode(found[1])
+                if png := AttentionView.still_in(output.get("data", {}).get("text/html", "")):
+                    return "png", png
         return None
 
     def index(self) -> list:

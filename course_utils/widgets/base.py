@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import warnings
 from numbers import Integral
 from pathlib import Path
@@ -25,6 +26,7 @@ STATIC = Path(__file__).parent / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # what a widget builds on beside the foundation: a widget that is shown inside it, or what several share
 INSIDE = {"translator": ("attention_view", "sentence"), "two_translators": ("sentence",)}
+PNG = "data:image/png;base64,"
 STEPS = 65535  # an exported number is one of 65536 steps between 0 and the largest
 
 
@@ -141,6 +143,12 @@ class CourseWidget(anywidget.AnyWidget):
             f'exportHost({self._widget}, "{key}", {state});\n}})();</script>'
         )
 
+    @classmethod
+    def still_in(cls, page: str) -> bytes | None:
+        """The still picture (PNG) of the first widget of this class in HTML that `to_html` has made; else ``None``."""
+        found = re.search(rf'<div data-still="{cls._files}-\w+"><img alt="[^"]*" src="{PNG}([^"]+)">', page)
+        return base64.b64decode(found[1]) if found else None
+
     def _export_state(self) -> dict:
         """What the JavaScript draws, as JSON."""
         return {name: getattr(self, name) for name in self._names}
@@ -157,7 +165,7 @@ class CourseWidget(anywidget.AnyWidget):
         """What stands there where scripts do not run: the still picture, described in words."""
         picture = base64.b64encode(self._still()).decode("ascii")
         words = html.escape(self._in_words(), quote=True)
-        return f'<img alt="{words}" src="data:image/png;base64,{picture}">'
+        return f'<img alt="{words}" src="{PNG}{picture}">'
 
     def _repr_mimebundle_(self, **kwargs):
         live, metadata = super()._repr_mimebundle_(**kwargs)
