@@ -213,6 +213,9 @@ def test_observers_are_called():
 def test_the_head_is_one_of_those_drawn():
     shown = view(weights=softmax(4, 3, 4), heads=[3, 1, 1])
     assert (shown.heads, shown.head) == ([1, 3], 1)
+    assert view(weights=softmax(4, 3, 4), heads=[3, 1], head=3).head == 3
+    with pytest.raises(ValueError, match=r"head is 0, but the heads drawn together are \[1, 3\]; expected one of them"):
+        view(weights=softmax(4, 3, 4), heads=[3, 1], head=0)
     shown.head = 3
     assert shown.heads == [1, 3]
     shown.heads = [0, 2]

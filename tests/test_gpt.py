@@ -185,6 +185,12 @@ def test_every_model_has_the_norms_and_feed_forward_networks_of_its_configuratio
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 @BOTH
+def test_an_empty_past_is_none(config):
+    model, ids = made(config), some_ids()
+    assert torch.equal(model(ids, ()).logits, model(ids).logits)
+
+
+@BOTH
 def test_a_text_that_is_too_long_is_refused(config):
     model = made(config)
     past = model(some_ids(T=30)).caches

@@ -101,13 +101,15 @@ class GPT(nn.Module):
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
                 at: Tensor | None = None) -> GPTOutput:
-        """Read ``ids (B, T)``, which follow what ``past`` remembers. Beyond ``max_len`` it is a ``ValueError``.
+        """Read ``ids (B, T)``, which follow what ``past`` remembers (``None`` or ``()``: nothing).
+
+        More than ``max_len`` positions are a ``ValueError``.
 
         ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
         most room.
         """
         check_ids(ids=ids)
-        start = 0 if past is None else past[0].k.size(2)
+        start = past[0].k.size(2) if past else 0
         end = start + ids.size(1)
         check_length(self, end, self.config.max_len)
         x = self.embed(ids)

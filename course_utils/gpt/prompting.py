@@ -37,7 +37,7 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
         for start in range(0, len(asked), 16):
             part = asked[start:start + 16]
             longest, ends = max(map(len, part)), torch.tensor([len(ids) - 1 for ids in part])
-            past = tuple(Cache(*(x.expand(len(part), -1, -1, -1) for x in cache)) for cache in caches) or None
+            past = tuple(Cache(*(x.expand(len(part), -1, -1, -1) for x in cache)) for cache in caches)
             ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids in part])                   # (n, longest)
             logits = model(ids, past, at=ends).logits[:, 0]                                          # (n, vocab_size)
             best.append((logits if among is None else logits[:, among]).argmax(dim=-1))

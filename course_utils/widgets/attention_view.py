@@ -67,8 +67,8 @@ class AttentionView(CourseWidget):
         columns: the ``T_k`` key (source) tokens. Default: the rows (self-attention).
         alignment: true links as pairs ``(row, column)``, zero-based, drawn on top; of three attentions, on the
             cross-attention. Default: none.
-        layer, head, heads, part: those shown first, as the attributes. Default: 0, 0, only ``head``, and of three
-            attentions the cross-attention.
+        layer, head, heads, part: those shown first, as the attributes. Default: layer 0, the first of ``heads`` or 0,
+            only ``head``, and of three attentions the cross-attention.
         cell: the pair ``(row, column)`` selected first. Default: of each row's strongest key, the strongest off the
             diagonal, because a view should show something at once.
         view: ``"matrix"``, ``"links"``, ``"grid"`` or ``"neuron"``.
@@ -93,7 +93,7 @@ class AttentionView(CourseWidget):
     Raises:
         ValueError: for weights that are not finite, negative, empty or of the wrong number of axes; for tokens,
             queries or keys that do not fit an axis; for an alignment outside the matrix; for ``causal`` weights that
-            look ahead.
+            look ahead; for a ``head`` that is none of the ``heads``.
         traitlets.TraitError: for a cell, layer, head, part or view that does not exist.
 
     Warns:
@@ -116,7 +116,7 @@ class AttentionView(CourseWidget):
     title = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, weights, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None,
-                 alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int = 0,
+                 alignment: Iterable[tuple[int, int]] | None = None, layer: int = 0, head: int | None = None,
                  cell: tuple[int, int] | None = None, view: str = "matrix", title: str = "", *,
                  heads: Sequence[int] = (), part: str | None = None, queries=None, keys=None,
                  causal: bool = False, steps: Sequence[int] | None = None):
@@ -130,7 +130,11 @@ class AttentionView(CourseWidget):
                                  "queries, keys); expected one step per head, of one attention.")
             content[part]["steps"] = [int(step) for step in steps]
         check_index("layer", layer, shape[0])
-        head = head if not heads or head in heads else min(heads)
+        if head is None:
+            head = min(heads, default=0)
+        elif heads and head not in heads:
+            raise ValueError(f"head is {head}, but the heads drawn together are {sorted(set(heads))}; expected one of "
+                             "them. Add it to heads, or leave head out.")
         check_index("head", head, shape[1])
         _first_heads(arrays, content, layer, head)
         cell = content[part]["cell"] if cell is None else cell
