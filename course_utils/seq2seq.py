@@ -1,4 +1,4 @@
-"""Recurrent encoder-decoders, with and without attention.
+"""Encoder-decoders, and the recurrent ones, with and without attention.
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``logits (B, T_q, vocab)``; ``weights (B, T_q, T_k)`` are
 the attention weights, ``None`` for a decoder that has none; ``state (B, d_model)`` is what a decoder carries to its
@@ -142,7 +142,22 @@ class BahdanauDecoder(AttentionDecoder):
         return torch.tanh(self.combine(torch.stack(outputs, dim=1))), torch.cat(all_weights, dim=1), state
 
 
-class Seq2Seq(nn.Module):
+class EncoderDecoder(nn.Module):
+    """What decoding and training ask of a model; a subclass has ``encode(source)`` and ``decode(target, state, memory,
+    need_weights)``, see `Seq2Seq`."""
+
+    def reorder(self, kept, index: Tensor):
+        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
+        return tree_map(lambda x: x.index_select(0, index), kept)
+
+    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; the weights, if needed."""
+        memory, state = self.encode(source)
+        logits, weights, _ = self.decode(target, state, memory, need_weights)
+        return logits, weights
+
+
+class Seq2Seq(EncoderDecoder):
     """Encoder, decoder, and a softmax layer over the target's words.
 
     Args:
@@ -200,12 +215,3 @@ class Seq2Seq(nn.Module):
         check_target(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
         return self.output(self.dropout(outputs)), weights if need_weights else None, state
-
-    def reorder(self, kept, index: Tensor):
-        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        return tree_map(lambda x: x[index], kept)
-
-    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``, and the weights, if needed."""
-        memory, state = self.encode(source)
-        return self.decode(target, state, memory, need_weights)[:2]

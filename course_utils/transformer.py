@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
 
 from .arguments import Embedding, at_least, check_ids, check_length, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
+from .seq2seq import EncoderDecoder
 
 
 class FeedForward(nn.Sequential):
@@ -220,7 +220,7 @@ class Memory(NamedTuple):
     """``(B, 1, T_k)``: ``True`` where there is a word, ``False`` where there is padding."""
 
 
-class Transformer(nn.Module):
+class Transformer(EncoderDecoder):
     """Encoder, decoder, and a softmax layer that shares its matrix with the target's embedding (section 3.4).
 
     Args:
@@ -273,16 +273,6 @@ class Transformer(nn.Module):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_weights)
         return x @ self.target_embed.weight.T, weights, state
-
-    def reorder(self, kept: Memory | tuple[Cache, ...], index: Tensor):
-        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        return tree_map(lambda x: x.index_select(0, index), kept)
-
-    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; the weights, if needed."""
-        memory, state = self.encode(source)
-        logits, weights, _ = self.decode(target, state, memory, need_weights)
-        return logits, weights
 
 
 def small_start(model: nn.Module) -> None:

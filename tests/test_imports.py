@@ -36,7 +36,7 @@ ALLOWED = {
     "seq2seq": {"attention", "arguments", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer"},
     "training": {"arguments", "data.text", "kernel", "plotting"},
-    "transformer": {"attention", "arguments", "data.text"},
+    "transformer": {"attention", "arguments", "data.text", "seq2seq"},
     "vision": {"decoding", "training", "transformer"},
     "widgets": set(),
 }

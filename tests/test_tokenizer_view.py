@@ -259,7 +259,7 @@ def test_a_step_that_does_not_exist(step):
 
 def test_a_text_that_is_too_long_or_none():
     assert TokenizerView("x" * 400, MERGES).text == "x" * 400
-    with pytest.raises(traitlets.TraitError, match="text has 401 characters; the view shows at most 400"):
+    with pytest.raises(traitlets.TraitError, match="text has 401 characters; expected at most 400"):
         TokenizerView("x" * 401, MERGES)
     with pytest.raises(traitlets.TraitError, match="'text' trait"):
         TokenizerView(["low"], MERGES)

@@ -166,9 +166,8 @@ class Grammar:
 
     def phrase(self, english: str, french: Iterable[str]) -> Phrase:
         """An English word and the French words that translate it."""
-        self.last_id += 1
-        link = (self.last_id,)
-        return Phrase([(english, link)], [(mot, link) for mot in french])
+        token, link = self.word(english)
+        return Phrase([token], [(mot, link) for mot in french])
 
     def agreed(self, forms: dict[str, str], form: str) -> str:
         """The form of an adjective or participle that agrees."""

@@ -83,6 +83,13 @@ def check_index(name: str, index: int, size: int) -> int:
     return int(index)
 
 
+def check_text(text: str, longest: int) -> str:
+    """The text, if it is not longer; otherwise a ``TraitError`` that says how long it is."""
+    if len(text) > longest:
+        raise traitlets.TraitError(f"text has {len(text)} characters; expected at most {longest}. Give a part of it.")
+    return text
+
+
 def check_cell(cell: tuple[int, int], sizes: tuple[int, int]) -> tuple[int, int]:
     """The query and the key, if there are such; otherwise a ``TraitError`` as of `check_index`."""
     for name, index, size in zip(("cell[0] (query)", "cell[1] (key)"), cell, sizes, strict=True):

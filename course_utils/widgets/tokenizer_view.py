@@ -9,7 +9,7 @@ from string import ascii_lowercase, digits
 import traitlets
 from PIL import Image, ImageDraw
 
-from .base import CourseWidget
+from .base import CourseWidget, check_text
 from .colours import INK, MUTED, PAPER
 from .still import _font
 
@@ -122,11 +122,7 @@ class TokenizerView(CourseWidget):
 
     @traitlets.validate("text")
     def _text_is_short(self, proposal):
-        if len(proposal["value"]) > LONGEST:
-            raise traitlets.TraitError(
-                f"text has {len(proposal['value'])} characters; the view shows at most {LONGEST}. Give a part of it."
-            )
-        return proposal["value"]
+        return check_text(proposal["value"], LONGEST)
 
     @traitlets.validate("step")
     def _step_exists(self, proposal):

@@ -5,7 +5,7 @@ import html
 
 import traitlets
 
-from .base import STATIC, CourseWidget
+from .base import STATIC, CourseWidget, check_text
 
 WEIGHTS = STATIC / "translator.safetensors"
 FIRST = "the agreement on the european economic area was signed in august 1992 ."
@@ -25,10 +25,7 @@ class SentenceWidget(CourseWidget):
 
     @traitlets.validate("text")
     def _text_is_short(self, proposal):
-        if len(proposal["value"]) > LONGEST:
-            raise traitlets.TraitError(f"text has {len(proposal['value'])} characters; the translator takes at most "
-                                       f"{LONGEST}. Give a part of it.")
-        return proposal["value"]
+        return check_text(proposal["value"], LONGEST)
 
     def __repr__(self) -> str:
         return f"{self._widget}({self.text!r})"
