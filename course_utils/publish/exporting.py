@@ -16,7 +16,7 @@ from nbconvert.filters import markdown2html
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from ..course import CourseError
+from ..course import CourseError, install
 from .notebooks import embedded, place_pictures, tags
 
 NOTEBOOK = re.compile(r"\]\((?![a-z]+:)(?:[\w.-]+/)*(\w+)\.ipynb(#[^)\s]*)?\)")   # a link to one
@@ -38,7 +38,7 @@ def packaged(package: str, ending: str) -> str:
                 return Path(file.locate()).read_text(encoding="utf-8")
     except PackageNotFoundError:
         pass
-    raise CourseError(f"{ending} from the package {package} is missing. Type: pip install -c requirements.lock -e .")
+    raise CourseError(f"{ending} from the package {package} is missing. Type: {install()}")
 
 
 def script(package: str, ending: str) -> str:
