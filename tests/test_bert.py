@@ -446,13 +446,13 @@ def test_a_mistake_of_ours_is_not_blamed_on_the_files(folder, monkeypatch, mista
 def copied(tmp_path, monkeypatch):
     """The embedded model's files where they can be changed; the large one by a link."""
     path = embedded()
-    for file in bert.SHA256["all-MiniLM-L6-v2"]:
+    for file in bert.SHA256:
         (tmp_path / file).symlink_to(path / file)
     monkeypatch.setattr(bert, "find", lambda name: tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize("file", bert.SHA256["all-MiniLM-L6-v2"])
+@pytest.mark.parametrize("file", bert.SHA256)
 def test_the_embedded_model_is_the_published_one_to_the_last_byte(tmp_path, monkeypatch, file):
     folder = copied(tmp_path, monkeypatch)
     content = bytearray((folder / file).read_bytes())
