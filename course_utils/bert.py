@@ -20,7 +20,7 @@ from .arguments import Embedding, at_least, check_ids, check_length
 from .course import reinstall
 from .data.download import check, packaged
 from .data.wordpiece import WordPiece
-from .transformer import Config, EncoderLayer, small_start
+from .transformer import Config, EncoderLayer, init_weights
 
 BASE = Config(d_model=768, n_heads=12, n_layers=12, d_ff=3072, dropout=0.1, pre_norm=False, max_len=512,
               activation=nn.GELU, norm_eps=1e-12)
@@ -100,7 +100,7 @@ class Bert(nn.Module):
         self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
         self.last_norm = config.last_norm()
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
-        small_start(self)
+        init_weights(self)
 
     def embed(self, ids: Tensor, segments: Tensor | None = None) -> Tensor:
         """Token + position + segment (section 3, figure 2), normed: ``(B, T, d_model)``.

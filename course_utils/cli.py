@@ -529,22 +529,22 @@ def _claims(arguments: argparse.Namespace, root: Path) -> int:
         changed = accepted.accept(now)
         print("\n".join(changed) or "nothing changed")
         return EXIT_OK
-    asked = _asked(arguments.names, everything)
+    chosen = _chosen(arguments.names, everything)
     if arguments.seeds:
         from .claims.repeat import repeat
 
-        tried = [claim for claim in asked if claim.id in arguments.names
+        tried = [claim for claim in chosen if claim.id in arguments.names
                  or (claim.terms.kind == "experiment" and not claim.stored)]
         repeat(tried, dict.fromkeys(arguments.seeds), arguments.jobs,
                tell=lambda line: _progress("") or print(line, flush=True), show=_progress)
-        asked = tried
-    for claim in asked:
+        chosen = tried
+    for claim in chosen:
         found = seeds.tried(claim.id, claim.terms.condition, claim.made_by)
         print(f"{claim.id} ({claim.terms.kind}): holds when {claim.terms.condition}\n    {found}")
     return EXIT_OK
 
 
-def _asked(names: Sequence[str], everything: list) -> list:
+def _chosen(names: Sequence[str], everything: list) -> list:
     """The claims with these ids, or in notebooks with these numbers; without names all."""
     def called(claim) -> set[str]:
         return {claim.id, claim.id[:2], claim.id[:2].lstrip("0")}

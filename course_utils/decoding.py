@@ -63,14 +63,14 @@ def _write(model: nn.Module, source: Tensor, max_len: int, choose: Callable[[Ten
     """Word by word, as `greedy` says: of the last logits ``(B, vocab)`` the next words ``(B, 1)`` are chosen."""
     at_least(1, max_len=max_len)
     _some_sentences(source)
-    device, asked = device_of(model), {"need_weights": True} if need_weights else {}
+    device, options = device_of(model), {"need_weights": True} if need_weights else {}
     words, all_weights = [], []
     with evaluating(model):
         memory, state = model.encode(source.to(device))
         word = torch.full((source.size(0), 1), BOS, device=device)
         done = torch.zeros_like(word, dtype=torch.bool)
         while not done.all() and len(words) < max_len:
-            logits, weights, state = model.decode(word, state, memory, **asked)
+            logits, weights, state = model.decode(word, state, memory, **options)
             no_nan(logits)
             word = choose(logits[:, -1]).to(device)
             done |= word == EOS

@@ -18,7 +18,7 @@ from .transformer import Config, SelfAttentionLayer
 class _Layer(SelfAttentionLayer):
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        return self.around(lambda read: (self.self_attention(read, *memory), read), x)
+        return self.sublayers(lambda read: (self.self_attention(read, *memory), read), x)
 
 
 class _LanguageModel(nn.Module):
@@ -34,7 +34,7 @@ class _LanguageModel(nn.Module):
         self.layers = nn.ModuleList(_Layer(config, attention()) for _ in range(config.n_layers))
         self.norm = config.last_norm()
 
-    def enter(self, ids: Tensor) -> Tensor:
+    def embed_ids(self, ids: Tensor) -> Tensor:
         """``(B, T)`` to ``(B, T, d_model)``; more than ``max_len`` ids are a ``ValueError``."""
         check_ids(ids=ids)
         check_length(self, ids.size(1), self.max_len)
@@ -69,7 +69,7 @@ class TransformerXL(_LanguageModel):
         if sizes not in (None, [len(ids)] * len(self.layers)):
             raise ValueError(f"memories of {sizes} sequences, layer by layer; expected "
                              f"{len(self.layers)} layers of {len(ids)}. Begin another batch with memories=None.")
-        x, new = self.dropout(self.enter(ids)), []
+        x, new = self.dropout(self.embed_ids(ids)), []
         for layer, memory in zip(self.layers, memories or [x[:, :0]] * len(self.layers), strict=True):
             x, read = layer(x, memory)
             read = torch.cat([memory, read], dim=1).detach()
@@ -107,7 +107,7 @@ class CausalLM(_LanguageModel):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``(B, n, vocab_size)``."""
-        x = self.dropout(self.enter(ids) + self.positions(torch.arange(ids.size(1), device=ids.device)))
+        x = self.dropout(self.embed_ids(ids) + self.positions(torch.arange(ids.size(1), device=ids.device)))
         for layer in self.layers:
             x, _ = layer(x)
         return self.logits(x)

@@ -37,9 +37,9 @@ class Pretraining(nn.Module):
         """``(n, d_model)`` -> logits ``(n, vocab)``."""
         return self.transform(x) @ self.trunk.token_embed.weight.T + self.bias
 
-    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor, asked: Tensor) -> Tensor:
-        """``(B, T)`` each -> logits ``(n, vocab)`` of the n places that are asked."""
-        return self.words(self.trunk(ids, mask, segments).x[asked])
+    def forward(self, ids: Tensor, mask: Tensor, segments: Tensor, is_target: Tensor) -> Tensor:
+        """``(B, T)`` each -> logits ``(n, vocab)`` of the n targets."""
+        return self.words(self.trunk(ids, mask, segments).x[is_target])
 
 
 class Classifier(nn.Module):
@@ -130,8 +130,9 @@ def masked_lm(pieces: WordPiece, seed: int) -> Callable:
 
     def loss(model: Pretraining, batch: Texts) -> tuple[Tensor, int]:
         inputs, targets = masked(batch.ids, generator)
-        asked = targets != -100
-        return F.cross_entropy(model(inputs, batch.mask, batch.segments, asked), targets[asked]), int(asked.sum())
+        is_target = targets != -100
+        logits = model(inputs, batch.mask, batch.segments, is_target)
+        return F.cross_entropy(logits, targets[is_target]), int(is_target.sum())
     return loss
 
 
@@ -145,11 +146,11 @@ def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[
     masked, generator, losses, hits = masker(pieces), torch.Generator().manual_seed(7), [], []
     for batch in batches_of(pieces, texts, 100, seed=0):
         inputs, targets = masked(batch.ids, generator)
-        asked = targets != -100
+        is_target = targets != -100
         with evaluating(model):
-            logits = model(inputs, batch.mask, batch.segments, asked)
-        losses.append(F.cross_entropy(logits, targets[asked], reduction="none"))
-        hits.append(logits.argmax(dim=-1) == targets[asked])
+            logits = model(inputs, batch.mask, batch.segments, is_target)
+        losses.append(F.cross_entropy(logits, targets[is_target], reduction="none"))
+        hits.append(logits.argmax(dim=-1) == targets[is_target])
     return float(torch.cat(losses).mean()), float(torch.cat(hits).float().mean())
 
 

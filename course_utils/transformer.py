@@ -103,7 +103,7 @@ class SelfAttentionLayer(Layer):
         self.self_attention, self.feed_forward = self_attention, config.feed_forward(config)
         self.norm_1, self.norm_2 = (config.new_norm() for _ in range(2))
 
-    def around(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
+    def sublayers(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
         """``x (B, T, d_model)`` after the layer, and what else ``attend`` has returned beside its output."""
         attended, *more = attend(self.before(self.norm_1, x))
         x = self.add(self.norm_1, x, attended)
@@ -118,7 +118,7 @@ class EncoderLayer(SelfAttentionLayer):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        return self.around(partial(self.self_attention, mask=mask, need_weights=need_weights), x)
+        return self.sublayers(partial(self.self_attention, mask=mask, need_weights=need_weights), x)
 
 
 class Cache(NamedTuple):
@@ -275,7 +275,7 @@ class Transformer(EncoderDecoder):
         return x @ self.target_embed.weight.T, weights, state
 
 
-def small_start(model: nn.Module) -> None:
+def init_weights(model: nn.Module) -> None:
     """Draw a model's matrices from a normal distribution of deviation 0.02, as in BERT's code; biases 0."""
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):

@@ -164,7 +164,7 @@ def test_ids_without_a_batch_are_refused(make):
 
 def test_embeddings_enter_with_variance_one():
     torch.manual_seed(0)
-    assert CausalLM(2000, SMALL).enter(torch.arange(2000).view(-1, 50)).std().item() == pytest.approx(1, abs=0.02)
+    assert CausalLM(2000, SMALL).embed_ids(torch.arange(2000).view(-1, 50)).std().item() == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize("eps", [1e-5, 1.0])

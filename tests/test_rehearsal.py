@@ -184,10 +184,10 @@ def test_another_training_is_not_loaded(keep, capsys, change):
     assert len(trained[1].loss) == change.get("steps", 3)
 
 
-@pytest.mark.parametrize("around", ["torch 0.1", "other code"])
-def test_with_another_version_it_is_not_loaded(keep, capsys, monkeypatch, around):
+@pytest.mark.parametrize("environment", ["torch 0.1", "other code"])
+def test_with_another_version_it_is_not_loaded(keep, capsys, monkeypatch, environment):
     keep(a_line)
-    monkeypatch.setattr(rehearsal, "_around", lambda: around)
+    monkeypatch.setattr(rehearsal, "_environment", lambda: environment)
     a_line()
     assert "loaded" not in capsys.readouterr().out
 
@@ -203,29 +203,29 @@ def test_with_another_number_of_threads_it_is_not_loaded(keep, capsys):
     assert "loaded" in capsys.readouterr().out
 
 
-def test_what_is_around_has_this_packages_code_and_versions(monkeypatch, tmp_path):
-    rehearsal._around.cache_clear()
-    found = rehearsal._around()
+def test_the_environment_has_this_packages_code_and_versions(monkeypatch, tmp_path):
+    rehearsal._environment.cache_clear()
+    found = rehearsal._environment()
     assert torch.__version__ in found.split()
     (tmp_path / "model.py").write_text("width = 1")
     monkeypatch.setattr(rehearsal, "__file__", str(tmp_path / "kernel" / "rehearsal.py"))
-    assert rehearsal._around.__wrapped__().split()[1:] == found.split()[1:]
-    before = rehearsal._around.__wrapped__()
+    assert rehearsal._environment.__wrapped__().split()[1:] == found.split()[1:]
+    before = rehearsal._environment.__wrapped__()
     assert before != found
     (tmp_path / "model.py").write_text("width = 2")
-    changed = rehearsal._around.__wrapped__()
+    changed = rehearsal._environment.__wrapped__()
     assert changed != before, "the same file with other content"
     (tmp_path / "publish").mkdir()
     (tmp_path / "publish" / "slides.py").write_text("height = 720")
-    assert rehearsal._around.__wrapped__() == changed, "what shows a lesson trains nothing"
+    assert rehearsal._environment.__wrapped__() == changed, "what shows a lesson trains nothing"
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")       # as in a notebook that calls `setup`
-    in_notebook = rehearsal._around.__wrapped__()
+    in_notebook = rehearsal._environment.__wrapped__()
     monkeypatch.delenv("ACCELERATE_USE_CPU")
-    assert rehearsal._around.__wrapped__() == in_notebook, "the command asks without `setup`"
+    assert rehearsal._environment.__wrapped__() == in_notebook, "the command asks without `setup`"
     for what in ("torch.backends.cpu.get_cpu_capability", "platform.machine"):
         with monkeypatch.context() as patch:
             patch.setattr(what, lambda: "another")
-            assert rehearsal._around.__wrapped__() != in_notebook, what
+            assert rehearsal._environment.__wrapped__() != in_notebook, what
 
 
 def a_class(body):
@@ -347,9 +347,9 @@ def test_what_another_package_kept_is_not_promised(tmp_path, monkeypatch):
     (tmp_path / "01_line.ipynb").touch()
     kept = rehearsal.folder() / "01_line" / "a.safetensors"
     kept.parent.mkdir(parents=True)
-    save_file({"x": torch.zeros(1)}, kept, {"about": json.dumps({"around": rehearsal._around()})})
+    save_file({"x": torch.zeros(1)}, kept, {"about": json.dumps({"environment": rehearsal._environment()})})
     assert "will be loaded: 1." in cli._rehearsed(tmp_path / "01_line.ipynb")
-    monkeypatch.setattr(rehearsal, "_around", lambda: "another package")
+    monkeypatch.setattr(rehearsal, "_environment", lambda: "another package")
     assert "by other code than is here now" in cli._rehearsed(tmp_path / "01_line.ipynb")
 
 

@@ -221,8 +221,8 @@ def span_questions(n: int, seed: int = 0, unseen_names: bool = False,
             passage += text + " "
         if work := spans.get("work", spans.get("works")):                  # the topic is all but the verb
             spans["topic"] = spans["verb"] = work[1] - len(words["topic"]), work[1]
-        asked = {slot for _, slot, *_ in Formatter().parse(template) if slot}
-        if spans.keys() >= asked | {kind}:                                 # the passage tells it
+        slots = {slot for _, slot, *_ in Formatter().parse(template) if slot}
+        if spans.keys() >= slots | {kind}:                                 # the passage tells it
             questions.append(SpanQuestion(passage.rstrip(), fill(template, words)[0], *spans[kind], kind))
     return questions
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..arguments import Embedding, at_least, check_ids, check_length, check_number, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import evaluating, sample_token
-from ..transformer import Cache, SelfAttentionLayer, look_back, small_start
+from ..transformer import Cache, SelfAttentionLayer, init_weights, look_back
 from ..transformer import Config as TransformerConfig
 
 
@@ -63,7 +63,7 @@ class GPTLayer(SelfAttentionLayer):
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        return self.around(lambda read: look_back(self.self_attention, read, past, need_weights), x)
+        return self.sublayers(lambda read: look_back(self.self_attention, read, past, need_weights), x)
 
 
 class GPTOutput(NamedTuple):
@@ -97,7 +97,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(GPTLayer(config) for _ in range(config.n_layers))
         self.norm = config.last_norm()
-        small_start(self)
+        init_weights(self)
 
     def forward(self, ids: Tensor, past: tuple[Cache, ...] | None = None, need_weights: bool = False,
                 at: Tensor | None = None) -> GPTOutput:

@@ -31,11 +31,11 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     if among is not None:
         at_least_one(among=among)
         among = [ids[0] for ids in _encoded(tokenizer, among, "text of among")]
-    asked, best = _encoded(tokenizer, questions, "question"), []
+    encoded, best = _encoded(tokenizer, questions, "question"), []
     with evaluating(model):
         caches = model(torch.tensor([tokenizer.encode(before).ids]), at=torch.tensor([-1])).caches if before else ()
-        for start in range(0, len(asked), 16):
-            part = asked[start:start + 16]
+        for start in range(0, len(encoded), 16):
+            part = encoded[start:start + 16]
             longest, ends = max(map(len, part)), torch.tensor([len(ids) - 1 for ids in part])
             past = tuple(Cache(*(x.expand(len(part), -1, -1, -1) for x in cache)) for cache in caches)
             ids = torch.tensor([ids + [0] * (longest - len(ids)) for ids in part])                   # (n, longest)

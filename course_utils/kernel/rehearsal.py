@@ -81,7 +81,7 @@ def folder() -> Path:
 def is_current(file: Path) -> bool:
     """Whether a kept training was made by this package, with these versions, on a processor of this kind."""
     with suppress(SafetensorError, OSError), safe_open(file, "pt") as kept:
-        return json.loads(kept.metadata()["about"]).get("around") == _around()
+        return json.loads(kept.metadata()["about"]).get("environment") == _environment()
     return False
 
 
@@ -120,7 +120,7 @@ def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Map
     tensors |= {f"state.{i}": value for i, value in enumerate(states) if isinstance(value, Tensor)}
     numbers = [None if isinstance(value, Tensor) else value for value in states]
     about = {"tokens": history.tokens, "seconds": history.seconds, "numbers": numbers, "day": str(date.today()),
-             "around": _around()}
+             "environment": _environment()}
     write_file(path, save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()},
                           {"about": json.dumps(about)}))
 
@@ -169,7 +169,7 @@ def _say_all(_=None) -> None:
 
 
 @cache
-def _around() -> str:
+def _environment() -> str:
     """What decides besides the arguments: this package's code (not what only shows it), versions, the processor."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
@@ -196,7 +196,7 @@ class _Walk:
         fixed: the sum of what training leaves as it is.
         others: the random states of Python and NumPy; a training that draws from them is not kept.
         states: random states and numbers, in the order in which they were met.
-        key: of the training: both, and what is around it.
+        key: of the training: both, and of its environment.
     """
 
     def __init__(self, arguments: Mapping):
@@ -209,7 +209,7 @@ class _Walk:
         for state in self.states:
             value = state.value()
             self.varied.update(value.numpy().tobytes() if isinstance(value, Tensor) else repr(value).encode())
-        parts = (self.fixed.hexdigest(), self.varied.hexdigest(), _around(), str(torch.get_num_threads()))
+        parts = (self.fixed.hexdigest(), self.varied.hexdigest(), _environment(), str(torch.get_num_threads()))
         self.key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def add(self, value) -> None:

@@ -65,7 +65,7 @@ def blank(notebook: NotebookNode, folder: Path) -> NotebookNode:
     without.cells = _helpers_first(_not_answered(without.cells), tasks(without))
     for task in tasks(without):
         if task.at_home:
-            places = [number for number, cell in enumerate(without.cells) if any(cell is one for one in task.asked)]
+            places = [number for number, cell in enumerate(without.cells) if any(cell is one for one in task.cells)]
             without.cells[places[0]:places[-1] + 1] = [given(task.function)] if task.function else []
     without.cells = _unspoiled(without.cells)
     student = handout(without, folder)
@@ -109,7 +109,7 @@ def sheet(notebook: NotebookNode, folder: Path) -> str:
     """As one HTML page to print: predictions and decisions, with lines to write on (for a curve, axes from 0 to 100);
     on a new sheet, so that no exercise answers a prediction, the exercises and the quiz's questions."""
     paper = _on_paper(notebook)
-    asked = [cell for task in tasks(paper) for cell in task.asked if not cell.source.startswith("<details>")]
+    asked = [cell for task in tasks(paper) for cell in task.cells if not cell.source.startswith("<details>")]
     first, second = [paper.cells[0]], [new_markdown_cell('<div style="break-before: page"></div>')]
     for cell in paper.cells[1:]:
         if cell.cell_type == "code":

@@ -83,7 +83,7 @@ def _assignment(notebook: NotebookNode, folder: Path,
 
 def _texts(task: Task) -> list[NotebookNode]:
     """What is asked, without the stub."""
-    return [cell for cell in task.asked if cell is not task.stub]
+    return [cell for cell in task.cells if cell is not task.stub]
 
 
 def _answer(task: Task, begin: str, end: str) -> str:

@@ -169,8 +169,8 @@ def build(root: Path, folder: Path, ledger: str = "",
             lesson.picture = made.picture(*drawing)
     for entry in everything:
         before, after = _neighbours(entry, lessons)
-        around = site | {"slides": entry.slides, "mathjax": MATHJAX}
-        made.text(entry.file, page(entry.notebook, entry.path.parent, before, after, around, made.drawing))
+        addresses = site | {"slides": entry.slides, "mathjax": MATHJAX}
+        made.text(entry.file, page(entry.notebook, entry.path.parent, before, after, addresses, made.drawing))
         if entry.slides:
             made.text(entry.slides, deck(entry.notebook, entry.path.parent, MATHJAX, made.drawing))
     if ledger:

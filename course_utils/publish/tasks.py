@@ -21,19 +21,19 @@ class Task:
     """One exercise.
 
     Attributes:
-        asked: its cells as a student gets them: text with a heading, stub, hints.
-        stub: the cell to be written in, one of `asked`.
+        cells: its cells as a student gets them: text with a heading, stub, hints.
+        stub: the cell to be written in, one of `cells`.
         solution: the solution's cell; ``None`` for a prediction.
     """
 
-    asked: tuple[NotebookNode, ...]
+    cells: tuple[NotebookNode, ...]
     stub: NotebookNode
     solution: NotebookNode | None
 
     @property
     def title(self) -> str:
         """The nearest heading above it."""
-        return HEADING.findall(self.asked[0].source)[-1]
+        return HEADING.findall(self.cells[0].source)[-1]
 
     @property
     def at_home(self) -> bool:
@@ -60,8 +60,8 @@ def _task(cells: Sequence[NotebookNode], number: int) -> Task:
             "solution" in tags(cells[end]) or not HEADING.search(cells[end].source)):  # the heading of its slide
         end += 1
     solved = end < len(cells) and "solution" in tags(cells[end])
-    asked = cells[first:end if solved else number + 1]
-    shown = tuple(cell for cell in asked if slide_type(cell) != "notes" and "solution" not in tags(cell))
+    shown = tuple(cell for cell in cells[first:end if solved else number + 1]
+                  if slide_type(cell) != "notes" and "solution" not in tags(cell))
     return Task(shown, cells[number], cells[end] if solved else None)
 
 
@@ -76,13 +76,13 @@ def given(name: str) -> NotebookNode:
 
 
 def alone(notebook: NotebookNode, chosen: Sequence[Task],
-          written: Callable[[Task], Sequence[NotebookNode]] = lambda task: task.asked) -> list[NotebookNode]:
+          written: Callable[[Task], Sequence[NotebookNode]] = lambda task: task.cells) -> list[NotebookNode]:
     """The cells of these exercises without the lesson: its imports, what their solutions call, and what is asked.
 
     Args:
         notebook: the lesson.
         chosen: some of its `tasks`.
-        written: gives an exercise's cells, where they are not what is asked.
+        written: gives an exercise's cells, where they are not its `cells`.
 
     Returns:
         Copies without outputs. A function that another exercise asks for is given; one that the lesson defines comes

@@ -220,14 +220,14 @@ class AttentionView(CourseWidget):
         if self.heads and self.head not in self.heads:
             self.heads = []
 
-    def _answer(self, _, asked: dict, buffers) -> None:
+    def _answer(self, _, message: dict, buffers) -> None:
         """Send what the front end asks for: ``{"head": number}`` or ``{"thumbnails": true}``, of a part."""
-        content, arrays = self._content[asked["part"]], self._arrays[asked["part"]]
-        if "head" in asked:
-            sent = _bytes(arrays, *divmod(asked["head"], content["shape"][1]))
+        content, arrays = self._content[message["part"]], self._arrays[message["part"]]
+        if "head" in message:
+            sent = _bytes(arrays, *divmod(message["head"], content["shape"][1]))
         else:
             sent = {"thumbnails": thumbnails(arrays["weights"], content["top"], THUMBNAIL).tobytes()}
-        self.send({**asked, "arrays": list(sent)}, list(sent.values()))
+        self.send({**message, "arrays": list(sent)}, list(sent.values()))
 
     @property
     def _where(self) -> str:
