@@ -40,21 +40,16 @@ def repeat(claims: Iterable[Declared], at: Iterable[int], jobs: int, tell: Calla
     now: dict[str, str] = {}
 
     def one(path: Path, seed: int) -> dict:
-        cells = max(claim.cell for claim in by_notebook[path])
-        command = [sys.executable, "-m", __name__, str(path), str(seed), str(cells)]
-        # a session of its own: Ctrl-C reaches it from here only
-        answer, name = {}, f"{path.name} seed {seed}"
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-                              start_new_session=True) as child:
-            children.add(child)
-            for line in child.stdout:
-                answer = json.loads(line)
-                now[name] = f"{name}: cell {answer.get('cell', cells)} of {cells}"
-                done = sum(run.done() for run in list(pending))
-                show(f"{done} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
+        cells, name = max(claim.cell for claim in by_notebook[path]), f"{path.name} seed {seed}"
+
+        def on_cell(cell: int) -> None:
+            now[name] = f"{name}: cell {cell} of {cells}"
+            done = sum(run.done() for run in list(pending))
+            show(f"{done} of {len(runs)} runs done; {'; '.join(list(now.values()))}")
+
+        answer = _in_a_process(path, seed, cells, children, on_cell)
         now.pop(name, None)
-        children.discard(child)
-        return answer if "found" in answer else {"found": {}, "stopped": f"the run ended with code {child.returncode}"}
+        return answer
 
     pending: dict = {}
     with ThreadPoolExecutor(jobs) as pool:
@@ -70,6 +65,22 @@ def repeat(claims: Iterable[Declared], at: Iterable[int], jobs: int, tell: Calla
             for child in list(children):
                 child.terminate()
             raise
+
+
+def _in_a_process(path: Path, seed: int, cells: int, children: set[subprocess.Popen],
+                  on_cell: Callable[[int], None]) -> dict:
+    """What `_one` finds in a process, one of the ``children`` while it runs; ``on_cell`` hears each cell's number."""
+    command = [sys.executable, "-m", __name__, str(path), str(seed), str(cells)]
+    answer = {}
+    # a session of its own: Ctrl-C reaches it from here only
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+                          start_new_session=True) as child:
+        children.add(child)
+        for line in child.stdout:
+            answer = json.loads(line)
+            on_cell(answer.get("cell", cells))
+    children.discard(child)
+    return answer if "found" in answer else {"found": {}, "stopped": f"the run ended with code {child.returncode}"}
 
 
 def _keep(claims: list[Declared], seed: int, answer: dict, told: dict[str, str], name: str) -> str:

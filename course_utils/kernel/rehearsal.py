@@ -40,6 +40,7 @@ SIMPLE = (type(None), bool, int, float, complex, str, bytes, type(...), range, s
 LOADS = []                                                 # of the cell that runs: label, day, steps, seconds
 BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType, types.MethodDescriptorType,
            types.WrapperDescriptorType, types.GetSetDescriptorType, np.ufunc)
+CODE = (types.MethodType, types.FunctionType, partial, staticmethod, classmethod, property, type, *BY_NAME)
 
 
 def rehearsed(fit: Callable) -> Callable:
@@ -252,7 +253,17 @@ class _Walk:
                 self.add(item)
         elif isinstance(value, weakref.ref):
             self.add(value())
-        elif isinstance(value, types.MethodType):
+        elif isinstance(value, CODE):
+            self.code(value)
+        elif hasattr(value, "__dict__") and not hasattr(value, "__next__"):
+            self.add(type(value))
+            self.attributes(value)
+        else:
+            raise TypeError(f"a {type(value).__name__} cannot be summed up")
+
+    def code(self, value) -> None:
+        """A function, a method or a class, or what holds one."""
+        if isinstance(value, types.MethodType):
             self.add(value.__self__)
             self.add(value.__func__)
         elif isinstance(value, partial):
@@ -265,13 +276,8 @@ class _Walk:
             self.add((value.fget, value.fset))
         elif isinstance(value, type):
             self.type(value)
-        elif isinstance(value, BY_NAME):
-            self.word(getattr(value, "__qualname__", value.__name__))
-        elif hasattr(value, "__dict__") and not hasattr(value, "__next__"):
-            self.add(type(value))
-            self.attributes(value)
         else:
-            raise TypeError(f"a {type(value).__name__} cannot be summed up")
+            self.word(getattr(value, "__qualname__", value.__name__))
 
     def tensor(self, value: Tensor) -> None:
         """Shape, type and numbers; those of weights are summed apart, because training changes them."""

@@ -254,7 +254,7 @@ class AttentionView(CourseWidget):
     def _exported(self, part: str, room: int) -> dict:
         """One part as it stands in a page that has room for so many of its weights."""
         content, arrays = dict(self._content[part]), self._arrays[part]
-        n_layers, n_heads, n_rows, n_columns = content["shape"]
+        n_layers, n_heads, _, _ = content["shape"]
         all_weights = arrays["weights"].size
         size = sum(array[0, 0].size for array in arrays.values())
         layer, head = _there(content, self.layer, self.head)
@@ -265,16 +265,8 @@ class AttentionView(CourseWidget):
         if len(kept) < len(near):
             cut.append(f"{len(kept)} of {len(near)} heads, the nearest to layer {layer}, head {head}")
         if size > room:
-            side = math.isqrt(room)
-            cut.append(f"the first {min(side, n_rows)} queries and {min(side, n_columns)} keys")
-            weights = arrays["weights"][:, :, :side, :side]
-            n_rows, n_columns = weights.shape[2:]
-            arrays = {"weights": weights}
-            content |= {"shape": list(weights.shape), "width": 0}
-            content |= {"rows": content["rows"][:side], "columns": content["columns"][:side]}
-            content["alignment"] = [[i, j] for i, j in content["alignment"] if i < n_rows and j < n_columns]
-            content["padding"] = [[k for k in marked if k < side] for marked in content["padding"]]
-            content["cell"] = content["cell"] if _is_in(content["cell"], content) else None
+            content, arrays = _corner(content, arrays["weights"], math.isqrt(room))
+            cut.append("the first {2} queries and {3} keys".format(*content["shape"]))
         if cut:
             content["cut"] = (
                 f"This page holds {' and '.join(cut)}: {all_weights:,} weights are more than the "
@@ -404,6 +396,17 @@ def _there(content: dict, layer: int, head: int) -> tuple[int, int]:
 def _is_in(cell, content: dict) -> bool:
     """Whether there is such a cell; ``None`` is nowhere, and so everywhere."""
     return cell is None or all(k < size for k, size in zip(cell, content["shape"][2:], strict=True))
+
+
+def _corner(content: dict, weights: np.ndarray, side: int) -> tuple[dict, dict]:
+    """A part and its arrays with the first ``side`` queries and keys only, and without their vectors."""
+    weights = weights[:, :, :side, :side]
+    content = content | {
+        "shape": list(weights.shape), "width": 0,
+        "rows": content["rows"][:side], "columns": content["columns"][:side],
+        "alignment": [[i, j] for i, j in content["alignment"] if i < side and j < side],
+        "padding": [[k for k in marked if k < side] for marked in content["padding"]]}
+    return content | {"cell": content["cell"] if _is_in(content["cell"], content) else None}, {"weights": weights}
 
 
 def _bytes(arrays: dict, layer: int, head: int) -> dict:

@@ -132,28 +132,13 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
     pitch = max(1, min(26, 620 // max(n_rows, n_columns)))
     if max(n_rows, n_columns) <= 40:
         pitch = max(pitch, ROOM_FOR_TEXT)
-    font = _font(13)
     labelled = pitch >= ROOM_FOR_TEXT
-    colours = [[MUTED if k in marked else colour for k in range(size)] for marked, colour, size in
-               zip(padding, (QUERY, KEY), weights.shape, strict=True)]
-    left_labels = [_label(*pair, font) for pair in zip(rows, colours[0], strict=True)] if labelled else []
-    top_labels = [_label(*pair, font) for pair in zip(columns, colours[1], strict=True)] if labelled else []
-    top_labels = [label.rotate(90, expand=True) for label in top_labels]
+    left_labels, top_labels = _axis_labels(rows, columns, padding) if labelled else ([], [])
     left = max((label.width for label in left_labels), default=0) + 8
     above = max((label.height for label in top_labels), default=0) + 8
-
-    shades = cividis()[np.clip(weights / top * 256, 0, 255).astype(int)]
-    if causal:
-        shades[np.triu_indices(n_rows, 1, n_columns)] = LIGHT
-    shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
-    cells = Image.fromarray(shades)
+    cells = Image.fromarray(_shades(weights / top, padding, causal))
     cells = cells.resize((n_columns * pitch, n_rows * pitch), Image.Resampling.NEAREST)
-
-    end = "1" if top == 1 else f"{top:.4f}"
-    note = f"weight: dark 0, bright {end}" + (" · outlined: true alignment" if alignment and labelled else "")
-    note += " · grey: padding" if any(padding) else ""
-    note += " · white: masked" if causal else ""
-    small = _font(11)
+    note, small = _legend(top, bool(alignment) and labelled, any(padding), causal), _font(11)
     width = left + max(cells.width, int(small.getlength(note))) + 8
     picture = Image.new("RGB", (width, above + cells.height + 26), PAPER)
     picture.paste(cells, (left, above))
@@ -168,6 +153,30 @@ def matrix_picture(weights: np.ndarray, rows, columns, top: float, alignment=(),
         draw.rectangle((x + 2, y + 2, x + pitch - 3, y + pitch - 3), outline="white", width=2)
     draw.text((left, above + cells.height + 6), note, fill=MUTED, font=small)
     return png(picture)
+
+
+def _axis_labels(rows, columns, padding) -> tuple[list[Image.Image], list[Image.Image]]:
+    """The tokens as pictures, those of the columns turned; padding in grey."""
+    font = _font(13)
+    left, top = ([_label(token, MUTED if k in marked else colour, font) for k, token in enumerate(tokens)]
+                 for tokens, marked, colour in zip((rows, columns), padding, (QUERY, KEY), strict=True))
+    return left, [label.rotate(90, expand=True) for label in top]
+
+
+def _shades(shares: np.ndarray, padding, causal: bool) -> np.ndarray:
+    """A pixel for each weight, given as a share of the largest: ``[T_q, T_k, 3]``."""
+    shades = cividis()[np.clip(shares * 256, 0, 255).astype(int)]
+    if causal:
+        shades[np.triu_indices(len(shares), 1, shares.shape[1])] = LIGHT
+    shades[list(padding[0])] = shades[:, list(padding[1])] = GREY
+    return shades
+
+
+def _legend(top: float, outlined: bool, padded: bool, causal: bool) -> str:
+    """What the colours mean."""
+    return (f"weight: dark 0, bright {'1' if top == 1 else f'{top:.4f}'}"
+            + (" · outlined: true alignment" if outlined else "") + (" · grey: padding" if padded else "")
+            + (" · white: masked" if causal else ""))
 
 
 def grid_picture(thumbnails: np.ndarray, hidden: np.ndarray) -> bytes:
