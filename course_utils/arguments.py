@@ -1,4 +1,4 @@
-"""What is refused alike in many places: the message says what was given, what was expected, and what to do."""
+"""Checks that many modules share: each message says what was given, what was expected, and what to do."""
 
 from collections.abc import Collection
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 def at_least(least: int, **sizes: int) -> None:
-    """A ``ValueError`` that names the first size below ``least``; of one that is no whole number a ``TypeError``."""
+    """A ``ValueError`` that names the first size below ``least``; a ``TypeError`` if it is not a whole number."""
     for name, size in sizes.items():
         if not isinstance(size, Integral) or isinstance(size, bool):
             raise TypeError(f"{name} is {size!r}; expected a whole number, at least {least}.")
@@ -17,14 +17,14 @@ def at_least(least: int, **sizes: int) -> None:
 
 
 def check_number(**numbers: float) -> None:
-    """A ``TypeError`` that names the first that is no number."""
+    """A ``TypeError`` that names the first that is not a number."""
     for name, number in numbers.items():
         if not isinstance(number, Real) or isinstance(number, bool):
             raise TypeError(f"{name} is {number!r:.40}, a {type(number).__name__}; expected a number, such as 0.1.")
 
 
 def check_share(**shares: float) -> None:
-    """A ``ValueError`` that names the first that is no share from 0 to 1; of one that is no number a ``TypeError``."""
+    """A ``ValueError`` that names the first that is not from 0 to 1; a ``TypeError`` if it is not a number."""
     check_number(**shares)
     for name, share in shares.items():
         if not 0 <= share <= 1:
@@ -32,7 +32,7 @@ def check_share(**shares: float) -> None:
 
 
 def at_least_one(**lists: Collection) -> None:
-    """A ``ValueError`` that names the first list with nothing in it; of one that is a string a ``TypeError``."""
+    """A ``ValueError`` that names the first empty list; a ``TypeError`` if it is a string."""
     for name, given in lists.items():
         if isinstance(given, str):
             raise TypeError(f"{name} is one string, {given!r:.60}; expected a list of strings: [{name}].")
@@ -41,8 +41,8 @@ def at_least_one(**lists: Collection) -> None:
 
 
 def check_ids(**ids: Tensor) -> None:
-    """A ``ValueError`` that names the first ids without two axes, the batch and the sequence; a ``TypeError`` if they
-    are no tensor of whole numbers."""
+    """A ``ValueError`` that names the first ids that are not ``(B, T)``; a ``TypeError`` if they are not a tensor of
+    whole numbers."""
     for name, given in ids.items():
         if not isinstance(given, Tensor):
             raise TypeError(f"{name} is a {type(given).__name__}; expected a tensor of ids (B, T), such as "
@@ -82,8 +82,8 @@ def check_source(source: Tensor, is_word: Tensor) -> Tensor:
 
 
 def check_target(target: Tensor, src_mask: Tensor) -> None:
-    """A ``ValueError`` if ``target (B, T_q)`` has no id, or not as many rows as the source: a single one would be
-    broadcast."""
+    """A ``ValueError`` if ``target (B, T_q)`` is empty or has another number of rows than the source (a single row
+    would be broadcast)."""
     check_ids(target=target)
     if len(target) != len(src_mask):
         raise ValueError(f"target has {len(target)} rows, source {len(src_mask)}; expected as many.")

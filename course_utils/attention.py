@@ -20,7 +20,7 @@ from .arguments import at_least, check_share
 class AttentionRecord(NamedTuple):
     """What a model attended to, and between which words: one object from the model to the picture.
 
-    `decoding.attention_records` makes it; ``AttentionView(record)``, ``attention_heatmap(record)``,
+    Made by `decoding.attention_records`; ``AttentionView(record)``, ``attention_heatmap(record)``,
     `metrics.hard_alignment` and `metrics.alignment_error_rate` take it.
     """
 
@@ -57,7 +57,7 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     as queries it has the shape of ``(T_q, T_k)`` and is read as that.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is no tensor but a {type(mask).__name__}"
+        given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is a {type(mask).__name__}"
         raise TypeError(f"mask {given}; expected torch.bool with True = may attend. "
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
     sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
@@ -121,10 +121,10 @@ def scaled_scores(query: Tensor, keys: Tensor) -> Tensor:
 
 
 class Score(nn.Module):
-    """A score function in two parts: a decoder calls `project_keys` once a sentence, `compare` once a query."""
+    """A score function in two parts: a decoder calls `project_keys` once per sentence, `compare` once per query."""
 
     def project_keys(self, keys: Tensor) -> Tensor:
-        """What can be computed from the keys alone (by default nothing)."""
+        """The part that depends on the keys alone (by default the keys themselves)."""
         return keys
 
     def compare(self, query: Tensor, keys: Tensor) -> Tensor:

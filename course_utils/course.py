@@ -1,4 +1,4 @@
-"""The course's folder, files and environment, and errors that a user can mend. Only the standard library is needed."""
+"""The course's folder, files and environment, and errors that a user can fix. Needs only the standard library."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ KEEP_GOING = "COURSE_KEEP_GOING"    # environment: a claim that surprises shows 
 
 
 class CourseError(Exception):
-    """Something the user can mend; the message says how. The ``course`` command prints it without a traceback."""
+    """An error that the user can fix; the message says how. The ``course`` command prints it without a traceback."""
 
 
 def course_root() -> Path:
@@ -65,7 +65,7 @@ def seed_asked_for() -> int | None:
 
 
 def cpu_facts(*names: str) -> list[str]:
-    """What Linux says of the first processor under these names, in its order; elsewhere nothing.
+    """The fields of ``/proc/cpuinfo`` with these names, for the first processor, in the file's order (Linux only).
 
     Args:
         names: as in ``/proc/cpuinfo``, for example ``"model name"``.
@@ -78,14 +78,14 @@ def cpu_facts(*names: str) -> list[str]:
 
 @contextmanager
 def replace_file(path: Path, mode: str = "w") -> Iterator[IO]:
-    """Write a file in one step: it is either the old one or the new one, never half of it.
+    """Write a file atomically: it is either the old one or the new one, never half of it.
 
     Args:
         path: the file; its folder is made where it is missing.
         mode: ``"w"`` for text (UTF-8, lines end as on Linux), ``"wb"`` for bytes.
 
     Returns:
-        For ``with``: an open file beside `path`, which takes its place if nothing is raised and is removed else.
+        For ``with``: an open file beside `path`, which replaces it unless an exception is raised.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")          # two processes may write the same file
@@ -110,11 +110,11 @@ def install(*extras: str) -> str:
 
 
 def reinstall(requirement: str) -> str:
-    """The command that puts a damaged package in order."""
+    """The command that repairs a damaged package."""
     return f"{sys.executable} -m pip install --force-reinstall --no-deps {requirement}"
 
 
 def stamp(path: Path) -> tuple[int, int, int]:
-    """Another one for each version of a file that `replace_file` writes, however soon one follows the other."""
+    """Changes with every version of a file that `replace_file` writes, however quickly they follow each other."""
     facts = path.stat()
     return facts.st_mtime_ns, facts.st_ino, facts.st_size

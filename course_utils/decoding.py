@@ -1,4 +1,4 @@
-"""From a trained model to words: decoding, and reading off what a model attended to.
+"""From a trained model to words: decoding, and the attention weights of a given translation.
 
 A model offers ``encode(source) -> memory, state`` and ``decode(target, state, memory) -> logits, weights, state``, in
 which weights may be ``None`` unless they are asked for with ``need_weights=True``; for a search, too,
@@ -20,13 +20,13 @@ from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_o
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where the model's parameters live."""
+    """The device of the model's parameters."""
     return next(model.parameters()).device
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside the block; afterwards each part of the model is in the mode it was in."""
+    """No dropout and no gradients inside the block; afterwards every submodule is back in its former mode."""
     modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
@@ -43,7 +43,7 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
 
     Args:
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
-        source: ids ``(B, T_k)``, or what else the model encodes, such as a picture's features ``(B, C, H, W)``.
+        source: ids ``(B, T_k)``, or whatever the model encodes, such as image features ``(B, C, H, W)``.
         max_len: longest output in tokens.
         need_weights: whether to ask for the weights of every step, and keep them.
 
@@ -53,14 +53,14 @@ def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
 
     Raises:
         ValueError: if ``max_len`` is below 1, or there is no sentence.
-        FloatingPointError: if the model's logits are NaN; so do the other functions here.
+        FloatingPointError: if the model's logits are NaN; likewise in the other functions here.
     """
     return _write(model, source, max_len, lambda logits: logits.argmax(dim=-1, keepdim=True), need_weights)
 
 
 def _write(model: nn.Module, source: Tensor, max_len: int, choose: Callable[[Tensor], Tensor],
            need_weights: bool) -> tuple[Tensor, Tensor | None]:
-    """Word by word, as `greedy` says: of the last logits ``(B, vocab)`` the next words ``(B, 1)`` are chosen."""
+    """Decode as `greedy` describes; ``choose`` makes the next words ``(B, 1)`` of the last logits ``(B, vocab)``."""
     at_least(1, max_len=max_len)
     _some_sentences(source)
     device, options = device_of(model), {"need_weights": True} if need_weights else {}
@@ -95,8 +95,8 @@ class Hypothesis(NamedTuple):
 def length_penalty(length: int, alpha: float) -> float:
     """``((5 + length) / 6) ** alpha`` (Wu et al. 2016, equation 14); 1 for ``alpha=0`` and for a single word.
 
-    Log-probabilities only ever fall with another word. Divided by this, long sentences are not ranked last for
-    being long.
+    Every further word lowers the log-probability. Divided by this, it does not rank long sentences last for their
+    length alone.
 
     Raises:
         ValueError: if ``alpha`` is NaN or infinite: nothing could be ranked.
@@ -107,7 +107,7 @@ def length_penalty(length: int, alpha: float) -> float:
 
 
 class _Beam(NamedTuple):
-    """The ``K`` places of each beam after one more word; ``log_prob`` is -inf in a place that is empty."""
+    """The ``K`` hypotheses of each beam after one more word; ``log_prob`` is -inf where a place is empty."""
 
     parent: Tensor      # (B, K): the place it continues
     word: Tensor        # (B, K)
@@ -144,21 +144,21 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
 
 def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 0.6,
                 max_len: int = 60) -> list[list[Hypothesis]]:
-    """Keep the ``beam`` most probable beginnings at every step.
+    """Keep the ``beam`` most probable prefixes at every step.
 
-    A hypothesis that has ended keeps its place, and the others go on with the places that are left. Those compared at
-    one step have the same length, so the length penalty changes nothing on the way: it ranks the hypotheses at the
-    end. ``beam=1`` is :func:`greedy`. The defaults are those of Vaswani et al. 2017, section 6.1.
+    A finished hypothesis keeps its place in the beam; the others share the remaining places. All hypotheses compared
+    at one step have the same length, so the length penalty matters only for the final ranking. ``beam=1`` is
+    :func:`greedy`. The defaults are those of Vaswani et al. 2017, section 6.1.
 
     Args:
         model: with ``encode``, ``decode`` and ``reorder`` as above; set to evaluation mode for the call.
         source: ids ``(B, T_k)``.
-        beam: how many hypotheses a sentence.
+        beam: number of hypotheses per sentence.
         alpha: strength of the :func:`length_penalty`; 0 ranks by log-probability.
-        max_len: longest output in tokens; what is unfinished then is ranked with the others.
+        max_len: longest output in tokens; hypotheses unfinished by then are ranked with the others.
 
     Returns:
-        For each sentence at most ``beam`` hypotheses, best score first. A length counts EOS.
+        For each sentence at most ``beam`` hypotheses, best score first. Lengths include EOS.
 
     Raises:
         ValueError: if ``beam`` or ``max_len`` is below 1, alpha is not finite, or there is no sentence.
@@ -220,7 +220,7 @@ class _Tree:
         self.children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
 
     def add(self, parent: int | None, word: int, log_prob: float, kept: bool) -> int:
-        """A node more; its id."""
+        """Add a node; returns its id."""
         step, id = 0 if parent is None else self.nodes[parent].step + 1, len(self.nodes)
         self.nodes.append(Node(id, parent, self.words[word], log_prob, log_prob / length_penalty(step, self.alpha),
                                step, kept, finished=word == EOS))
@@ -228,7 +228,7 @@ class _Tree:
         return id
 
     def follow(self, model: nn.Module, source: Tensor, ids: Sequence[int]) -> Iterator[int]:
-        """The ids of the nodes of one output, made where the tree does not have them."""
+        """The ids of the nodes along one output; missing nodes are added."""
         memory, state = model.encode(source.to(device_of(model)))
         here, word = self.children[None, BOS], BOS
         yield here
@@ -290,7 +290,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
 
 
 def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:
-    """Leave only the likely words, and let them share the whole probability again.
+    """Keep only the likely words and renormalise.
 
     Args:
         probabilities: ``(…, vocab)``, each row sums to one.
@@ -404,7 +404,7 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
 
 def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab,
                       target_vocab: Vocab) -> list[AttentionRecord]:
-    """What the model looks at while it is made to write the reference (*forced* decoding).
+    """The attention weights while the model is forced to write the reference (*forced decoding*).
 
     Args:
         model: a model with attention.

@@ -1,6 +1,6 @@
-"""What ``course doctor`` looks at: one finding a line, with what to type when something is wrong.
+"""What ``course doctor`` checks: one finding per line, with what to type when something is wrong.
 
-Only the standard library is imported at the top: the doctor speaks, too, when packages are missing.
+Only the standard library is imported at the top, so that it also works when packages are missing.
 """
 
 import os

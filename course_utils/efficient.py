@@ -67,9 +67,9 @@ def _stretches(x: Tensor, length: int, step: int) -> Tensor:
 
 
 def _in_turn(parts: Iterable[Tensor], n: int) -> Tensor:
-    """Parts of the positions, one behind the other; each is written into the output before the next is computed.
+    """Concatenate parts of the positions, each written into the output before the next is computed.
 
-    Not where a gradient is asked: there each part is kept, and they are joined.
+    If a gradient is needed, the parts are kept and joined instead.
     """
     parts = iter(parts)
     part = next(parts)

@@ -78,7 +78,7 @@ class TransformerXL(_LanguageModel):
 
 
 class _Heads(nn.Module):
-    """Self-attention with any function of ``q, k, v`` in its middle; the projections are a `MultiHeadAttention`'s."""
+    """Self-attention by any function of ``q, k, v``, between the projections of a `MultiHeadAttention`."""
 
     def __init__(self, config: Config, function: Callable[[Tensor, Tensor, Tensor], Tensor]):
         super().__init__()

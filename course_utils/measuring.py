@@ -1,4 +1,4 @@
-"""What a computation costs: its fastest run's time, its tensors' memory, the steps that wait for each other."""
+"""What a computation costs: the time of its fastest run, the memory of its tensors, its sequential steps."""
 
 import time
 import weakref
@@ -28,10 +28,10 @@ def best_of(f: Callable[[], object], times: int = 3) -> float:
 
 
 def peak_memory(f: Callable[[], object]) -> int:
-    """The most bytes of tensors that are alive at a time during ``f()``, beside those that were there before.
+    """Peak bytes of the tensors that ``f()`` allocates.
 
-    Counted after every operation of PyTorch, storage by storage: the same on every machine. What a single operation
-    needs inside and frees again is not seen.
+    Counted after every PyTorch operation, storage by storage: the same on every machine. Memory that an operation
+    allocates and frees internally is not counted.
     """
     with _Watch() as watch:
         f()

@@ -1,4 +1,4 @@
-"""How good is a translation, an alignment, an answer, and where.
+"""How good a translation, an alignment or an answer is, overall and by group.
 
 Alignments are collections of ``(target position, source position)`` pairs, counted from zero.
 """
@@ -148,10 +148,10 @@ def span_match(prediction: str, truths: Sequence[str]) -> float:
 
 
 def span_f1(prediction: str, truths: Sequence[str]) -> float:
-    """SQuAD's F1 (section 6.1): of both answers' words, in any order, how many are shared; with the nearest truth.
+    """SQuAD's F1 (section 6.1): the overlap of the answers' words, in any order, with the best-matching truth.
 
     The harmonic mean of precision (the share of the prediction's words that are in the truth) and recall (the other
-    way round). Words as in `span_match`, whose errors are raised; if one side has none, 1 if both have none.
+    way round). Words and errors as in `span_match`. If a side has no words: 1 if neither has any, else 0.
     """
     at_least_one(truths=truths)
 
@@ -171,8 +171,8 @@ def _answer_words(text: str) -> list[str]:
 def sign_test(one: Sequence[bool], other: Sequence[bool]) -> tuple[int, int, float]:
     """Two methods, right or not on the same examples: how many only one gets right, only the other, and two-sided p.
 
-    If both were equally good, each of these would fall to either side by a coin (McNemar's exact test). Not as many of
-    one as of the other are a ``ValueError``.
+    If both were equally good, each of these would be a coin toss (McNemar's exact test). Different lengths are a
+    ``ValueError``.
     """
     if len(one) != len(other):
         raise ValueError(f"{len(one)} examples and {len(other)}; expected as many, the same ones in the same order.")

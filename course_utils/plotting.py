@@ -69,9 +69,9 @@ def smooth(values: Sequence[float]) -> list[float]:
 
 
 class LiveCurve:
-    """A loss curve that redraws itself in place, at most every three seconds; silent outside a notebook.
+    """A loss curve, redrawn in place at most every three seconds; does nothing outside a notebook.
 
-    The loss is in nats per ``unit``. The first picture cuts what is printed in two; ``before_first`` is called before.
+    The loss is in nats per ``unit``. ``before_first`` is called before the first picture interrupts the printed output.
     """
 
     def __init__(self, label: str, steps: int, unit: str = "token",
@@ -111,12 +111,12 @@ def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, **text) -> N
 
 def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str,
                 colours: Sequence[str] = LINES) -> Figure:
-    """One line a model over groups such as sentence lengths, each named at its right end.
+    """One line per model over groups such as sentence lengths, each labelled at its right end.
 
     Args:
         results: ``{model: {group: value}}``; all models over the same groups.
         xlabel, ylabel: the words on the axes, with units.
-        colours: one for each model, so that the same thing has the same colour in several plots.
+        colours: one for each model, so that it keeps its colour across plots.
     """
     if len({tuple(values) for values in results.values()}) != 1:
         raise ValueError(f"each line needs the same groups; given {[list(values) for values in results.values()]}.")
@@ -145,7 +145,7 @@ def _name_ends(axes, ends: Sequence[tuple], apart: float, **style) -> None:
 
 def plot_runs(results: Mapping[str, Mapping[int, Sequence[float]]], xlabel: str, ylabel: str,
               colours: Sequence[str] = LINES, guessing: float | None = None) -> Figure:
-    """One line a method over a logarithmic number: the mean of its runs, a band from the lowest to the highest.
+    """One line per method over a logarithmic axis: the mean of its runs, with a band from the lowest to the highest.
 
     Args:
         results: ``{method: {number: [value of each run]}}``; each line is named at its right end.

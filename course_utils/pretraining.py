@@ -25,7 +25,7 @@ LITTLE = replace(bert.BASE, d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout
 
 
 class Pretraining(nn.Module):
-    """A trunk, and a layer that says which piece was hidden: its output is compared with every piece's embedding."""
+    """A trunk and the layer that predicts masked pieces: its output is compared with every piece's embedding."""
 
     def __init__(self, trunk: bert.Bert):
         super().__init__()
@@ -43,7 +43,7 @@ class Pretraining(nn.Module):
 
 
 class Classifier(nn.Module):
-    """A trunk, and one new linear layer for two classes on the pooled vector of ``[CLS]``."""
+    """A trunk and a new linear layer for two classes, on the pooled vector of ``[CLS]``."""
 
     def __init__(self, trunk: bert.Bert):
         super().__init__()
@@ -64,10 +64,10 @@ class Texts(NamedTuple):
 
 
 def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[bert.Bert] = bert.Bert) -> Pretraining:
-    """A little BERT with random weights; `trunk` is its class.
+    """A small BERT with random weights; `trunk` is its class.
 
-    The original's matrices begin with a deviation of 0.02 at a width of 768; here, at 64, with 0.07, the same times
-    ``sqrt(768 / 64)``: with 0.02 it learns slower.
+    BERT's matrices start with a standard deviation of 0.02 at width 768; here, at width 64, with 0.07, which is that
+    times ``sqrt(768 / 64)``: with 0.02 it learns more slowly.
     """
     torch.manual_seed(seed)
     model = Pretraining(trunk(vocab_size, config))
@@ -125,7 +125,7 @@ def masker(pieces: WordPiece) -> Callable:
 
 
 def masked_lm(pieces: WordPiece, seed: int) -> Callable:
-    """A loss for `fit`: other places are masked each time, the same ones in every run with this seed."""
+    """A loss for `fit`: masks anew at each call, reproducibly for a seed."""
     masked, generator = masker(pieces), torch.Generator().manual_seed(seed)
 
     def loss(model: Pretraining, batch: Texts) -> tuple[Tensor, int]:

@@ -37,7 +37,7 @@ class Memory(NamedTuple):
     """What the encoder leaves for the decoder."""
 
     states: Tensor
-    """``(B, T_k, d_model)``: one state a source word, the *values*."""
+    """``(B, T_k, d_model)``: one state per source word, the *values*."""
     keys: Tensor
     """``(B, T_k, d_key)``: the states, projected once for the score function."""
     summary: Tensor
@@ -210,7 +210,7 @@ class Seq2Seq(EncoderDecoder):
     def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
         """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state.
 
-        The weights need not be asked for: the next state cannot be computed without them.
+        Leaving the weights out saves nothing: the next state is computed from them.
         """
         check_target(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)

@@ -1,4 +1,4 @@
-"""One training loop for every notebook: any device, any number of processes, a budget in steps."""
+"""The training loop of all notebooks: on any device, in any number of processes, for a number of steps."""
 
 import math
 import sys
@@ -24,7 +24,7 @@ CLIP = 1.0
 
 @dataclass
 class History:
-    """What happened: one entry a step. ``seconds`` is wall time, ``tokens`` counts this process's target words."""
+    """One entry per step. ``seconds`` is wall time, ``tokens`` counts the target words of this process."""
 
     loss: list[float] = field(default_factory=list)
     grad_norm: list[float] = field(default_factory=list)
@@ -80,7 +80,7 @@ def _up(step: int, steps: int, warmup: int) -> float:
 
 
 def endless(batches: Iterable) -> Iterator:
-    """Go through ``batches`` again and again."""
+    """Repeat ``batches`` without end."""
     while True:
         n = 0
         for n, batch in enumerate(batches, start=1):       # noqa: B007
@@ -99,31 +99,31 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
 
     Runs on whatever device ``accelerate`` finds and, under ``accelerate launch`` (on CPUs: ``torchrun``), in several
     processes that share the batches and average their gradients; afterwards the model is back on the device it came
-    from. In a notebook a curve is drawn while it trains. Interrupting (the stop button, Ctrl-C) keeps the model and
-    the history as they are at that moment. In a notebook that ``course rehearse`` has run it loads what that trained,
-    if training would give the same (:mod:`course_utils.kernel.rehearsal`).
+    from. In a notebook, a live curve shows the loss. Interrupting (the stop button, Ctrl-C) keeps the model and the
+    history so far. In a notebook that ``course rehearse`` has run, the stored training is loaded if training again
+    would give the same result (:mod:`course_utils.kernel.rehearsal`).
 
     Args:
         model: trained in place, left in evaluation mode and without gradients.
-        batches: an iterable of batches, gone through as often as needed; a ``DataLoader`` for several processes.
-        steps: how many updates. A budget in steps means the same on every machine; one in seconds does not.
+        batches: an iterable of batches, repeated as often as needed; for several processes a ``DataLoader``.
+        steps: number of updates: a budget that means the same on every machine, unlike seconds.
         lr: peak learning rate.
         loss: ``loss(model, batch) -> (mean loss of the batch, number of target words in it)``.
         schedule: ``schedule(step, steps) -> factor`` on ``lr``.
         label: name on the progress bar.
-        live: show the loss beside the bar and (in a notebook) draw its curve; ``False`` for comparisons, whose result
-            is not to be seen before its plot.
-        unit: what the loss is a mean over, on the axis of that curve.
+        live: show the loss beside the bar and (in a notebook) draw its curve; ``False`` for comparisons, whose plot
+            comes later.
+        unit: what the loss is averaged over; labels the curve's axis.
 
     Returns:
         The :class:`History`.
 
     Raises:
-        ValueError: if ``steps`` is below 1, ``lr`` no finite number above 0, the model has nothing to train, there
-            are no batches, or several processes cannot share them. The weights are as they were. If batches that come
-            only once (a generator) end too early, they are those of then.
-        TypeError: if ``steps`` is no whole number, ``lr`` no number, or ``loss`` does not return two things, the first
-            a tensor of shape () with a gradient.
+        ValueError: if ``steps`` is below 1, ``lr`` is not a finite number above 0, the model has no trainable
+            parameters, there are no batches, or several processes cannot share them. The weights are then unchanged;
+            if a generator of batches ends too early, they are as trained up to there.
+        TypeError: if ``steps`` is not a whole number, ``lr`` not a number, or ``loss`` does not return two values, the
+            first a tensor of shape () with a gradient.
         FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
     """
     at_least(1, steps=steps)
@@ -182,7 +182,7 @@ def _two_things(returned) -> tuple[Tensor, int]:
 
 
 def _prepare(model: nn.Module, batches: Iterable, lr: float):
-    """The accelerator, and model, optimizer and batches where and how it wants them."""
+    """The accelerator, and the model, optimizer and batches as it has prepared them."""
     # processes start an epoch together if a loader has a batch size; batches cut by tokens cannot be evened out
     even = getattr(batches, "batch_size", None) is not None
     accelerator = Accelerator(dataloader_config=DataLoaderConfiguration(even_batches=even))
@@ -194,22 +194,22 @@ def _prepare(model: nn.Module, batches: Iterable, lr: float):
 
 
 class _Progress:
-    """A bar and, if ``live``, the loss beside it and its curve; of several processes only the first shows them."""
+    """A progress bar and, if ``live``, the loss beside it and its curve; shown by the first process only."""
 
     def __init__(self, label: str, steps: int, unit: str, live: bool, first: bool):
         self.bar = tqdm(total=steps, desc=label, file=sys.stdout, mininterval=0.5, ncols=88, disable=not first)
-        # above the curve nothing of the bar is left; it goes on below
+        # the bar is cleared above the curve and goes on below it
         self.curve = LiveCurve(label, steps, unit=unit, before_first=self.bar.clear) if live and first else None
 
     def update(self, loss: list[float]) -> None:
-        """One step more."""
+        """Advance by one step."""
         if self.curve:
             self.bar.set_postfix_str(f"loss {smooth(loss[-SMOOTHED:])[-1]:.3f}", refresh=False)
             self.curve.update(loss)
         self.bar.update()
 
     def close(self, loss: list[float]) -> None:
-        """The bar as it is, and the curve for the last time."""
+        """Leave the bar as it is, and draw the curve a last time."""
         self.bar.close()
         if self.curve:
             self.curve.update(loss, final=True)

@@ -67,7 +67,7 @@ class Config:
         return self.norm(self.d_model, self.norm_eps)
 
     def last_norm(self) -> nn.Module:
-        """What stands behind the last layer: with ``pre_norm`` a norm of the sum of all that was added."""
+        """What follows the last layer: with ``pre_norm`` a norm, since the residual sum has had none."""
         return self.new_norm() if self.pre_norm else nn.Identity()
 
 
@@ -76,7 +76,7 @@ BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_n
 
 
 class Layer(nn.Module):
-    """Where a layer's norms stand: before each sublayer, or after each sum. A subclass has the sublayers and norms."""
+    """Pre-norm or post-norm: before each sublayer, or after each sum. A subclass has the sublayers and norms."""
 
     def __init__(self, config: Config):
         super().__init__()
@@ -104,7 +104,7 @@ class SelfAttentionLayer(Layer):
         self.norm_1, self.norm_2 = (config.new_norm() for _ in range(2))
 
     def sublayers(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
-        """``x (B, T, d_model)`` after the layer, and what else ``attend`` has returned beside its output."""
+        """``x (B, T, d_model)`` after the layer, and whatever else ``attend`` returns besides its output."""
         attended, *more = attend(self.before(self.norm_1, x))
         x = self.add(self.norm_1, x, attended)
         return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *more
@@ -122,7 +122,7 @@ class EncoderLayer(SelfAttentionLayer):
 
 
 class Cache(NamedTuple):
-    """Projected keys and values ``(B, n_heads, T, d_k)``: they need not be computed again for the next word."""
+    """Projected keys and values ``(B, n_heads, T, d_k)``, kept so that the next word need not recompute them."""
 
     k: Tensor
     v: Tensor
@@ -202,7 +202,7 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor, memory: tuple[Cache, ...], src_mask: Tensor | None, past: tuple[Cache, ...],
                 need_weights: bool = False):
-        """As `DecoderLayer`, with a tuple of caches, one a layer, and the weights of all layers."""
+        """As `DecoderLayer`, with a tuple of caches, one per layer, and the weights of all layers."""
         weights, caches = [], []
         for layer, keys, cache in zip(self.layers, memory, past, strict=True):
             x, w, cache = layer(x, keys, src_mask, cache, need_weights)

@@ -89,7 +89,7 @@ def test_an_id_that_is_no_words_is_refused(i):
 
 @pytest.mark.parametrize("i", [4.7, torch.tensor([4, 5])])
 def test_what_is_no_id_is_refused(i):
-    with pytest.raises(TypeError, match=r"id .* is no whole number; expected one from 0 to 9. Of a batch, decode each"):
+    with pytest.raises(TypeError, match=r"id .* is not a whole number; expected one from 0 to 9. Of a batch, decode"):
         Vocab(SENTENCES).decode([4, i])
 
 

@@ -1,4 +1,4 @@
-"""Files that somebody else publishes: fetched when you ask for them, checked, and kept."""
+"""Files published elsewhere: downloaded on request, checked, and cached."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ def read(name: str, base_url: str, sha256: str, offline: str) -> bytes:
 
 
 def check(path: Path, sha256: str, advice: str) -> None:
-    """Refuse a file that is not the published one (ValueError). It is read once a process, until it changes."""
+    """Refuse a file that is not the published one (ValueError). It is read once per process, unless it changes."""
     found = _sum(path, stamp(path))
     if found != sha256:
         raise ValueError(f"{path} has the sha256 sum {found}; expected {sha256}. {advice}")

@@ -27,8 +27,8 @@ def look_up(words: Sequence[str], i: int) -> str:
     try:
         i = index(i)
     except TypeError:
-        raise TypeError(f"id {i!r:.60} is no whole number; expected one from 0 to {len(words) - 1}. Of a batch, decode "
-                        "each row.") from None
+        raise TypeError(f"id {i!r:.60} is not a whole number; expected one from 0 to {len(words) - 1}. Of a batch, "
+                        "decode each row.") from None
     if not 0 <= i < len(words):
         raise IndexError(f"id {i} is not in this vocabulary; expected 0 to {len(words) - 1}.")
     return words[i]
@@ -40,7 +40,7 @@ class Vocab:
     def __init__(self, sentences: Iterable[Sequence[str]], min_count: int = 1):
         """Count the words of ``sentences``; keep those seen ``min_count`` times, the most frequent first.
 
-        A sentence is a list of words; one string is a ``TypeError``, and so is a word that is none.
+        A sentence is a list of words; one string is a ``TypeError``, and so is a word that is not a string.
         """
         counts = Counter(word for sentence in sentences for word in words_of(sentence))
         kept = [word for word, count in counts.most_common() if count >= min_count and word not in SPECIALS]

@@ -74,7 +74,7 @@ class GPTOutput(NamedTuple):
     weights: Tensor | None
     """``(B, n_layers, n_heads, T, T_past + T)``, or ``None``."""
     caches: tuple[Cache, ...]
-    """Keys and values of all positions so far, one a layer: the ``past`` of what comes next."""
+    """Keys and values of all positions so far, one per layer: the ``past`` of the next call."""
 
 
 class GPT(nn.Module):
@@ -105,8 +105,8 @@ class GPT(nn.Module):
 
         More than ``max_len`` positions are a ``ValueError``.
 
-        ``at (B,)``: logits of this position of each text only, ``(B, 1, vocab_size)``; those of a large vocabulary take
-        most room.
+        ``at (B,)``: logits at this position of each text only, ``(B, 1, vocab_size)``; with a large vocabulary they
+        take most of the memory.
         """
         check_ids(ids=ids)
         start = past[0].k.size(2) if past else 0
@@ -128,7 +128,7 @@ class GPT(nn.Module):
 
 def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_k: int | None = None,
              top_p: float | None = None, generator: torch.Generator | None = None) -> Tensor:
-    """Write on: one token after the other, each read once thanks to the cache.
+    """Continue texts token by token; thanks to the cache each is read once.
 
     Args:
         model: set to evaluation mode for the call.
@@ -144,7 +144,7 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     Raises:
         ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
             is too long.
-        TypeError: if ``temperature`` is no number.
+        TypeError: if ``temperature`` is not a number.
         FloatingPointError: if the model's logits are NaN.
     """
     check_ids(ids=ids)

@@ -1,4 +1,4 @@
-"""Asking a language model by prompt: the answer is the token that it finds most probable next."""
+"""Prompting a language model: the answer is the most probable next token."""
 
 from collections.abc import Sequence
 
@@ -20,8 +20,8 @@ def next_tokens(model: GPT, tokenizer, questions: Sequence[str], before: str = "
     Args:
         model, tokenizer: as `load` gives them; the model is set to evaluation mode for the call.
         questions: the texts, at least one.
-        before: what stands before each of them; it is read once.
-        among: if given, only the first tokens of these texts are compared, and the result are places among them.
+        before: a common prefix of them all, read once.
+        among: if given, only the first tokens of these texts are compared, and the result is their indices.
 
     Raises:
         ValueError: if there is no question, ``among`` is empty, or a text of either has no token.

@@ -1,7 +1,7 @@
-"""Rehearsed training: what ``course rehearse`` trained is loaded in class, if training would give the very same.
+"""Rehearsed training: what ``course rehearse`` trained is loaded in class if training again would give the same result.
 
-A training is known by a sum over all that decides it: the model's weights and code, the data, the loss, the settings,
-the random state, this package, the versions and the processor. Another sum, another file: nothing stale is ever loaded.
+A training is identified by a hash of everything that determines it: the model's weights and code, the data, the loss,
+the settings, the random state, this package, the versions and the processor. Nothing stale is ever loaded.
 """
 
 import ast
@@ -44,10 +44,10 @@ CODE = (types.MethodType, types.FunctionType, partial, staticmethod, classmethod
 
 
 def rehearsed(fit: Callable) -> Callable:
-    """`fit` with a memory: in a notebook it loads what was rehearsed, and says so; else it trains.
+    """`fit` with a memory: in a notebook it loads a rehearsed training, and says so; otherwise it trains.
 
-    The environment variable ``COURSE_REHEARSAL`` says otherwise: at ``off`` it trains; any other value (``course
-    rehearse`` sets it) names the folder in which what it trains is kept.
+    The environment variable ``COURSE_REHEARSAL`` overrides this: ``off`` always trains; any other value (set by
+    ``course rehearse``) names the folder in which trainings are kept.
     """
     signature = inspect.signature(fit)
 
@@ -94,7 +94,7 @@ def any_kept() -> bool:
 
 
 def _walked(arguments: Mapping) -> "_Walk | None":
-    """None where something cannot be summed up, whatever it is: then it is trained. A rehearsal says what it was."""
+    """None if anything cannot be hashed: then it is trained. A rehearsal says what it was."""
     try:
         return _Walk(arguments)
     except Exception as problem:
@@ -108,7 +108,7 @@ def _tell_unkept(arguments: Mapping, why: str) -> None:
 
 
 def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Mapping) -> None:
-    """Weights, history, and what the training left changed: random states, and numbers such as a count of epochs."""
+    """Save weights, history, and other state that the training changed: random states, counters such as epochs."""
     if (after := _walked(arguments)) is None:
         return
     if (after.fixed.digest(), after.others) != (before.fixed.digest(), before.others):
@@ -127,7 +127,7 @@ def _keep(path: Path, model: nn.Module, history, before: "_Walk", arguments: Map
 
 
 def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:
-    """What the history of the training with this key holds; the rest is then as after it. None if none was kept."""
+    """Restore the state after the training with this key; returns its history's fields, None if none was kept."""
     path = next(folder().glob(f"*/{before.key}.safetensors"), None)
     if path is None:
         return None
@@ -171,7 +171,7 @@ def _say_all(_=None) -> None:
 
 @cache
 def _environment() -> str:
-    """What decides besides the arguments: this package's code (not what only shows it), versions, the processor."""
+    """What determines a training besides its arguments: this package's code, the versions, the processor."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -191,10 +191,10 @@ class _State(NamedTuple):
 
 
 class _Walk:
-    """Goes through a training's arguments and all that they refer to.
+    """Hashes a training's arguments and everything that they refer to.
 
     Attributes:
-        fixed: the sum of what training leaves as it is.
+        fixed: the hash of what training does not change.
         others: the random states of Python and NumPy; a training that draws from them is not kept.
         states: random states and numbers, in the order in which they were met.
         key: of the training: both, and of its environment.

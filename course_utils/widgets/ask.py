@@ -51,7 +51,7 @@ class Ask(CourseWidget):
 
     Raises:
         ValueError: for an ``answer`` that is not a function, or gives anything but pairs of a text and a number from
-            0 to 1; for an ``n`` that is no number from 1 to 12, or no text.
+            0 to 1; for an ``n`` that is not a number from 1 to 12, or no text.
 
     What ``answer`` raises is raised where Python has set the text. Where the text was typed, it is shown in the
     widget; the text stays, and the next one is asked as if nothing had happened.

@@ -1,4 +1,4 @@
-"""What all widgets share: one JavaScript for two places, numbers that travel, outputs that last.
+"""What all widgets share: the same JavaScript live and exported, the encoding of numbers, the still picture.
 
 A widget is shown twice in one output: as a live anywidget, which needs a kernel, and as ``text/html`` with the same
 JavaScript inside, which needs nothing. The front end shows the first if it can. The HTML begins with a still
@@ -75,7 +75,7 @@ def _lean(source: str) -> str:
 
 
 def check_index(name: str, index: int, size: int) -> int:
-    """The index, if there is such a thing; otherwise a ``TraitError`` that says how many there are."""
+    """The index, if it exists; otherwise a ``TraitError`` that says how many there are."""
     if not isinstance(index, Integral) or isinstance(index, bool):
         raise traitlets.TraitError(f"{name} is {index!r:.40}; expected a whole number from 0 to {size - 1}.")
     if not 0 <= index < size:
@@ -91,7 +91,7 @@ def check_text(text: str, longest: int) -> str:
 
 
 def check_cell(cell: tuple[int, int], sizes: tuple[int, int]) -> tuple[int, int]:
-    """The query and the key, if there are such; otherwise a ``TraitError`` as of `check_index`."""
+    """The query and the key, if both exist; otherwise the ``TraitError`` of `check_index`."""
     for name, index, size in zip(("cell[0] (query)", "cell[1] (key)"), cell, sizes, strict=True):
         check_index(name, index, size)
     return cell
@@ -169,7 +169,7 @@ class CourseWidget(anywidget.AnyWidget):
         return f"{self.title}: " if self.title else ""
 
     def _still_html(self) -> str:
-        """What stands there where scripts do not run: the still picture, described in words."""
+        """What is shown where scripts do not run: the still picture, with its description as alternative text."""
         picture = base64.b64encode(self._still()).decode("ascii")
         words = html.escape(self._in_words(), quote=True)
         return f'<img alt="{words}" src="{PNG}{picture}">'
