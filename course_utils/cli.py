@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None, root: Path | None = None) -> int:
 
 
 def _refusal(problem: OSError) -> str:
-    """What the operating system refused; a full disk or a lost connection names no file."""
+    """The operating system's error in words; a full disk or a lost connection names no file."""
     reason = problem.strerror or str(problem) or type(problem).__name__
     if problem.filename is not None:
         return f"cannot use {problem.filename}: {reason}"
@@ -272,7 +272,7 @@ def _present(arguments: argparse.Namespace, root: Path) -> int:
 
 
 def _rehearsed(path: Path) -> str:
-    """What an instructor has to know before class: whether the lesson's trainings will be loaded."""
+    """Tells an instructor before class whether the lesson's trainings will be loaded."""
     from .kernel.rehearsal import folder, is_current
 
     kept, again = list((folder() / path.stem).glob("*.safetensors")), f"Type: course rehearse {path.stem}"

@@ -39,7 +39,7 @@ class Finding:
 
 
 def examine(root: Path) -> Iterator[Finding]:
-    """Look at Python, packages, memory, PyTorch, BERT's weights, fonts and, with the tests' packages, their browser."""
+    """Check Python, packages, memory, PyTorch, BERT's weights, fonts and, if playwright is installed, its browser."""
     yield _python(root)
     yield from _packages(root)
     yield _memory()

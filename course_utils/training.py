@@ -34,7 +34,7 @@ class History:
 
 
 def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) -> tuple[Tensor, int]:
-    """Cross-entropy in nats for every next target word, padding left out; and how many words that were.
+    """Mean cross-entropy in nats of the next target words, without padding; and the number of words.
 
     ``label_smoothing`` is the share of each target's probability that is spread evenly over the whole vocabulary
     (Szegedy et al. 2016, section 7; 0.1 in Vaswani et al. 2017, section 5.4). For `fit`, set it beforehand:

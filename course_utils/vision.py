@@ -1,4 +1,4 @@
-"""Handwritten digits, scenes of them with captions, and small networks that see them: what lesson 08's notebooks share.
+"""Handwritten digits, captioned scenes of them, and small vision networks, for lesson 08's notebooks.
 
 The digits are scikit-learn's (Alpaydin and Kaynak 1998): 1,797 pictures of 8 x 8 pixels by 13 hands, no network needed.
 """
@@ -38,7 +38,7 @@ class Scene(NamedTuple):
 
 
 def digits(seed: int = 0, n_test: int = 360) -> tuple[Labelled, Labelled]:
-    """The 1,797 digits in a random order: all but ``n_test`` to learn from, and those, which no training sees."""
+    """The 1,797 digits in a random order: a training set, and ``n_test`` to test on."""
     data = load_digits()
     images, labels = torch.tensor(data.images / 16, dtype=torch.float32), torch.tensor(data.target)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
@@ -153,13 +153,13 @@ class ViT(nn.Module):
 
 
 def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
-    """Cross-entropy of a batch ``(inputs, labels)``, for `training.fit`; and how many labels that were."""
+    """Cross-entropy of a batch ``(inputs, labels)``, for `training.fit`; and the number of labels."""
     inputs, labels = batch
     return F.cross_entropy(model(inputs), labels), len(labels)
 
 
 def features(cnn: DigitCNN, drawn: list[Scene]) -> Tensor:
-    """What the CNN sees in scenes: ``(n, 64, 7, 7)``."""
+    """The CNN's features of scenes: ``(n, 64, 7, 7)``."""
     images = torch.stack([scene.image for scene in drawn]).unsqueeze(1)                     # (n, 1, 28, 28)
     with evaluating(cnn):
         return torch.cat([cnn.features(part) for part in images.split(500)])

@@ -90,7 +90,7 @@ class Claim:
         return cls(**given, terms=Terms(**{name: record[name] for name in terms}))
 
     def record(self) -> dict:
-        """All that was given and measured, as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``.
+        """The claim and its measurements as JSON. Numbers that JSON does not know are text: ``"nan"``, ``"inf"``.
 
         Labels and values are lists of pairs: a notebook's file sorts the keys of a dict.
         """

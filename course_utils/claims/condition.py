@@ -1,4 +1,4 @@
-"""A claim's terms, and the condition among them: comparisons of what was measured, evaluated, shown and kept.
+"""A claim's terms, among them its condition: comparisons of what was measured, parsed, evaluated and shown.
 
 ``'"BLEU, with" >= 80 and "BLEU, without" <= 25'``: quoted labels of measured numbers, numbers, ``+ - * /``, ``min``,
 ``max``, ``abs``, comparisons, and ``and`` between them. Nothing else is understood, and nothing is executed.
@@ -25,7 +25,7 @@ _WORDS = {"min": "smallest of ", "max": "largest of "}
 
 @dataclass(frozen=True)
 class Terms:
-    """When a claim holds, and what that is worth; `claim` describes each.
+    """When a claim holds, and against which rival; `claim` describes each field.
 
     Raises:
         TypeError, ValueError: if the condition is not one (see `parse`), or the kind or `expected` is something else.
@@ -82,7 +82,7 @@ def _parsed(text: str) -> tuple[ast.Compare, ...]:
 
 
 def check(text: str, measured: Mapping[str, float], shown: Mapping[str, str]) -> None:
-    """See that a condition can be evaluated.
+    """Check that a condition can be evaluated.
 
     Args:
         text: the condition.
@@ -146,7 +146,7 @@ def _links(comparison: ast.Compare) -> list[tuple[ast.expr, ast.cmpop, ast.expr]
 
 
 def _check(node: ast.expr) -> None:
-    """See that a side of a comparison is made of labels, numbers and what we know to do with them."""
+    """Check that a side of a comparison consists of labels, numbers and known operations."""
     parts = _parts(node)
     if parts is None:
         raise ValueError(f"{ast.unparse(node)} is not understood in a condition; expected quoted labels, numbers, "
@@ -156,7 +156,7 @@ def _check(node: ast.expr) -> None:
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:
-    """What a node is made of; None if it is not known here."""
+    """The parts of a node; None if its kind is not allowed."""
     match node:
         case ast.Constant(value=bool()):
             return None

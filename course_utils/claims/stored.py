@@ -1,4 +1,4 @@
-"""Stored measurements: what takes longer than a lesson, measured once by a command and kept with where it came from.
+"""Stored measurements: what takes longer than a lesson, measured once by a command and kept with its provenance.
 
 A script in ``experiments/`` calls `store`, a notebook draws what `stored` reads.
 """
@@ -44,7 +44,7 @@ class Stored:
 
 
 def store(path: Path, command: str, seeds: Sequence[int], results: dict) -> Stored:
-    """Write results to a JSON file in one step, with the commit, the machine and the day.
+    """Write results to a JSON file atomically, with the commit, the machine and the date.
 
     Args:
         path: the file; usually the script's name with ``.json``.

@@ -1,7 +1,7 @@
-"""Sentence pairs and reviews to learn from: a synchronous grammar with true alignments, Multi30k, film reviews of our
-own, SST-2; and their words as numbers.
+"""Sentence pairs and reviews to learn from: a synchronous grammar with true alignments, Multi30k, the course's own film
+reviews, SST-2; and vocabularies and batches.
 
-The names below are imported when they are first asked for: a model that needs ``PAD`` loads no grammar.
+The names below are imported on first use: a model that needs ``PAD`` loads no grammar.
 """
 
 from importlib import import_module

@@ -19,7 +19,7 @@ TIMEOUT = 20  # seconds without an answer or without more data
 
 
 def read(name: str, base_url: str, sha256: str, offline: str) -> bytes:
-    """The content of a file, which is fetched if it is not there and checked if it is.
+    """The content of a file, downloaded if it is missing, and checked.
 
     A missing file is downloaded and kept in the user's cache folder. The environment variable ``COURSE_DATA`` names
     another folder, which may already hold the files.
@@ -55,8 +55,7 @@ def _sum(path: Path, _stamp: tuple[int, int, int]) -> str:
 
 
 def packaged(package: str, name: str) -> Path | None:
-    """A file or a folder inside a package that pip has installed, and that is not imported; ``None`` if it is not here.
-    """
+    """A file or folder inside an installed package, which is not imported; ``None`` if there is none."""
     spec = find_spec(package)
     path = Path(spec.submodule_search_locations[0], name) if spec else None
     return path if path and path.exists() else None
@@ -74,7 +73,7 @@ def data_folder() -> Path:
 
 
 def download(path: Path, base_url: str, sha256: str, offline: str) -> None:
-    """Fetch a file to a temporary neighbour, check it, and only then give it its name."""
+    """Download a file under a temporary name, check it, and only then rename it."""
     try:
         with replace_file(path, "wb") as file:
             found = fetch(base_url + path.name, file)

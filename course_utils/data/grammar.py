@@ -136,7 +136,7 @@ class Grammar:
     # choices and links
 
     def choose(self, what: str, options: Sequence | dict[str, float], weights: Sequence[float] = ()) -> Any:
-        """One of ``options``: each alike, or by ``weights`` (a dictionary brings its own). ``what`` names the decision.
+        """One of ``options``, uniformly or by ``weights`` (the values of a dictionary). ``what`` names the decision.
 
         Only ``random()`` is used: it gives the same numbers on every platform and in every Python version.
         """

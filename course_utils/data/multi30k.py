@@ -1,4 +1,4 @@
-"""Multi30k: 29,000 real sentence pairs, fetched when you ask for them.
+"""Multi30k: 29,000 real sentence pairs, downloaded on first use.
 
 Elliott et al., *Multi30K: Multilingual English-German Image Descriptions* (2016), and the French part of
 Elliott et al. (2017); files from https://github.com/multi30k/dataset, folder ``data/task1/raw``.

@@ -1,4 +1,4 @@
-"""SST-2: 7,792 real sentences from film reviews, fetched when you ask for them.
+"""SST-2: 7,792 real sentences from film reviews, downloaded on first use.
 
 Socher et al., *Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank* (2013), without the
 neutral sentences; files from https://github.com/clairett/pytorch-sentiment-classification, folder ``data/SST2``.

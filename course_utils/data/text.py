@@ -23,7 +23,7 @@ def words_of(sentence: Sequence[str]) -> Sequence[str]:
 
 
 def look_up(words: Sequence[str], i: int) -> str:
-    """The word with a number; below 0 or beyond the last is an IndexError, another type than int a TypeError."""
+    """The word with this id; an id out of range is an IndexError, one that is not an integer a TypeError."""
     try:
         i = index(i)
     except TypeError:
@@ -111,7 +111,7 @@ class TokenBatchSampler:
         self.lengths, self.tokens, self.seed, self.epoch = lengths, tokens, seed, 0
 
     def __len__(self) -> int:
-        """How many batches an epoch has: as many in each, since only the order of equal lengths is drawn."""
+        """Batches per epoch: always as many, since only the order of equal lengths is random."""
         return len(self.cut(sorted(range(len(self.lengths)), key=lambda i: self.lengths[i])))
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -135,12 +135,12 @@ class TokenBatchSampler:
 
 
 def token_batches(examples: Sequence[tuple[Tensor, Tensor]], tokens: int = 2500, seed: int = 0) -> DataLoader:
-    """A ``DataLoader`` of :class:`Batch` of at most ``tokens`` padded tokens a side, reshuffled every epoch.
+    """A ``DataLoader`` of :class:`Batch` of at most ``tokens`` padded tokens per side, reshuffled every epoch.
 
     Args:
         examples: encoded pairs, see :func:`encode_pairs`.
         tokens: upper limit of batch size × longest sentence, source and target alike, padding included.
-        seed: of the order. Every pass has its own, so for the same history twice make the loader anew.
+        seed: of the order, which differs in every pass: to repeat a training, make a new loader.
     """
     if not examples:
         raise ValueError("token_batches was given no examples; it needs at least one encoded pair.")

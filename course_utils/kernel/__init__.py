@@ -1,1 +1,1 @@
-"""What works inside a notebook's kernel, unseen: trainings loaded as rehearsed, cells passed over."""
+"""What runs unseen in a notebook's kernel: rehearsed trainings are loaded, cells without weights skipped."""

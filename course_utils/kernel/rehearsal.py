@@ -152,7 +152,7 @@ def _load(model: nn.Module, before: "_Walk", arguments: Mapping) -> dict | None:
 
 
 def _say(*load) -> None:
-    """Say what was loaded: in a notebook once a cell, at its end, because one cell may load fifteen."""
+    """Say what was loaded: in a notebook once per cell, at its end, since one cell may load fifteen."""
     if (shell := get_ipython()) and not LOADS:
         shell.events.register("post_run_cell", _say_all)
     LOADS.append(load)
@@ -184,7 +184,7 @@ def _environment() -> str:
 
 
 class _State(NamedTuple):
-    """Something that a training changes and that can be put back: a random state, or a number in an object."""
+    """State that a training changes and loading can restore: a random state, or a number in an object."""
 
     value: Callable
     put: Callable
@@ -338,5 +338,5 @@ def _loaded(code: types.CodeType) -> list[str]:
 
 
 def _by_code(value) -> bool:
-    """Whether it is a notebook's, or an exercise's solution: of these one stands for the other if they are alike."""
+    """Whether it is compared by its code: a notebook's, or an exercise's solution, which may replace it."""
     return value.__module__ == "__main__" or getattr(value, "is_solution", False)

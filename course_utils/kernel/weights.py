@@ -9,7 +9,7 @@ MARK = "# SmolLM2"
 
 
 def skip_cells_without_weights() -> None:
-    """From here on a notebook's cell that begins with ``# SmolLM2`` is passed over if the weights are not installed.
+    """From now on, skip the notebook's cells that begin with ``# SmolLM2`` if the weights are not installed.
 
     It says so, and what to type; all other cells run. With the weights, or outside a notebook, nothing changes.
     """

@@ -1,6 +1,6 @@
 """Widgets: attention that can be looked at and touched, in a notebook, in slides and in an exported page.
 
-The names below are imported when they are first asked for: a plot that needs the colours loads no widget.
+The names below are imported on first use: a plot that needs the colours loads no widget.
 """
 
 from importlib import import_module

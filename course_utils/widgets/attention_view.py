@@ -389,12 +389,12 @@ def _check_part(part: str, contents: dict) -> str:
 
 
 def _there(content: dict, layer: int, head: int) -> tuple[int, int]:
-    """The layer and the head, each 0 if this part has no such one."""
+    """The layer and the head, each replaced by 0 if this part does not have it."""
     return tuple(index if index < size else 0 for index, size in zip((layer, head), content["shape"], strict=False))
 
 
 def _is_in(cell, content: dict) -> bool:
-    """Whether there is such a cell; ``None`` is nowhere, and so everywhere."""
+    """Whether the part has this cell; ``None`` (no selection) is always allowed."""
     return cell is None or all(k < size for k, size in zip(cell, content["shape"][2:], strict=True))
 
 

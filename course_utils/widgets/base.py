@@ -180,7 +180,7 @@ class CourseWidget(anywidget.AnyWidget):
 
 
 def strip_widget_state(notebook):
-    """Take out of an executed notebook what would say "Loading widget..." for ever when it is opened again.
+    """Remove from an executed notebook what would show "Loading widget..." for ever when it is reopened.
 
     An output that also has ``text/html`` loses its live view, which points to a kernel that is gone, and so shows
     the copy that needs none. The saved widget state goes too. Other outputs stay as they are.

@@ -1,4 +1,4 @@
-"""The course's colours. They lie here, and `plotting` takes them from here, so that widgets need nothing of the course
+"""The course's colours, kept here for `plotting` too, so that the widgets need nothing of the course
 and no torch: someone with a model and weights of their own can use them alone.
 """
 

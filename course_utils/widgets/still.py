@@ -31,12 +31,12 @@ def _font(size: int) -> ImageFont.FreeTypeFont:
 
 
 def _cut(word: str) -> str:
-    """A word for an axis: of a very long one its beginning."""
+    """A word for an axis, cut if it is very long."""
     return word if len(word) <= MOST_LETTERS else word[:MOST_LETTERS - 1] + "…"
 
 
 def _label(text: str, colour: str, font: ImageFont.FreeTypeFont) -> Image.Image:
-    """One token as a picture of its own size."""
+    """One token as a picture, as large as its text."""
     text = text[:LONGEST].replace("\n", "⏎") or "∅"  # no letter is narrower than a pixel
     while len(text) > 1 and font.getlength(text) > LONGEST:
         text = text.removesuffix("…")[:-1] + "…"
@@ -180,7 +180,7 @@ def _legend(top: float, outlined: bool, padded: bool, causal: bool) -> str:
 
 
 def grid_picture(thumbnails: np.ndarray, hidden: np.ndarray) -> bytes:
-    """Draw every head, ``[layers, heads, rows, columns]`` as positions in the colour scale, one row a layer.
+    """Draw every head, ``[layers, heads, rows, columns]`` as positions in the colour scale, one row per layer.
 
     Args:
         thumbnails: the small pictures.

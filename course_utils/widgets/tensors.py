@@ -13,7 +13,7 @@ NO_ATTENTION = 'Load a transformers model with attn_implementation="eager", and 
 
 
 def unpacked(weights, rows, columns, alignment) -> tuple:
-    """The four as they were given, or what a record of them holds: any object with these four attributes.
+    """The four arguments as given, or the attributes of these names if ``weights`` is a record of them.
 
     Raises:
         ValueError: if there are no rows; if a record came with rows or columns.
@@ -29,7 +29,7 @@ def unpacked(weights, rows, columns, alignment) -> tuple:
 
 
 def read_parts(outputs) -> dict | None:
-    """The three attentions that an encoder-decoder of ``transformers`` returned, in this order; ``None`` of others.
+    """The three attentions that an encoder-decoder of ``transformers`` returned, in order; ``None`` for other models.
 
     Raises:
         ValueError: if it returned none.
@@ -44,7 +44,7 @@ def read_parts(outputs) -> dict | None:
 
 
 def read_weights(weights) -> np.ndarray:
-    """Float32 ``[layers, heads, T_q, T_k]`` of what was given, checked.
+    """The weights as checked float32 ``[layers, heads, T_q, T_k]``.
 
     Args:
         weights: ``[T_q, T_k]``, ``[heads, T_q, T_k]``, ``[layers, heads, T_q, T_k]`` or, as the course's Transformer
@@ -108,7 +108,7 @@ def _no_tensor(weights) -> str:
 
 
 def _example(weights: np.ndarray, first: str) -> np.ndarray:
-    """The only example of a batch; of several, none is chosen, but it is said how the first is."""
+    """The only example of a batch; several are an error that says how to choose the first."""
     if len(weights) != 1:
         raise ValueError(f"the batch axis of the weights has {len(weights)} examples, shape {weights.shape}; 1 can be "
                          f"shown. Choose it; the first is {first}.")

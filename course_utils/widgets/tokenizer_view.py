@@ -61,7 +61,7 @@ class TokenizerView(CourseWidget):
     _files = "tokenizer_view"
     _names = ("_content", "text", "step", "title")
 
-    _content = traitlets.Dict().tag(sync=True)  # merges one a line, "left right", as in a merges.txt; or pieces
+    _content = traitlets.Dict().tag(sync=True)  # merges, one per line, "left right", as in a merges.txt; or pieces
     text = traitlets.Unicode("").tag(sync=True)
     step = traitlets.Int(0).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
@@ -271,7 +271,7 @@ def _segment(text: str, merges: str, steps: int | None = None) -> tuple[list[lis
 
 
 def _checked(merges: Iterable[tuple[str, str]]) -> str:
-    """The merges as they travel, one a line, if nothing is wrong."""
+    """The merges as they travel, one per line, if nothing is wrong."""
     lines: dict[str, int] = {}
     for number, pair in enumerate(merges):
         where = f"merge {number} is {pair!r:.80}"
