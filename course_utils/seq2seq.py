@@ -1,4 +1,4 @@
-"""Encoder-decoders, and the recurrent ones, with and without attention.
+"""Encoder-decoders: what all of them share, and the recurrent ones, with and without attention.
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``logits (B, T_q, vocab)``; ``weights (B, T_q, T_k)`` are
 the attention weights, ``None`` for a decoder that has none; ``state (B, d_model)`` is what a decoder carries to its
@@ -143,7 +143,7 @@ class BahdanauDecoder(AttentionDecoder):
 
 
 class EncoderDecoder(nn.Module):
-    """What decoding and training ask of a model; a subclass has ``encode(source)`` and ``decode(target, state, memory,
+    """What all encoder-decoders share; a subclass has ``encode(source)`` and ``decode(target, state, memory,
     need_weights)``, see `Seq2Seq`."""
 
     def reorder(self, kept, index: Tensor):
