@@ -3,6 +3,12 @@
 import json
 import os
 import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import axe_playwright_python
@@ -267,6 +273,54 @@ def only_the_remote_control_turns(page, controls, keys):
 
 # --- JupyterLab and Notebook ---
 
+
+@contextmanager
+def jupyter_server(home, *module, **places):
+    """A Jupyter server, ``python -m`` with its options, that keeps what is its own in ``home``: its address. What else
+    is to be in the environment: ``places``. It ends no kernel: one that is only slow would seem idle, too.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    places |= {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "DATA", "RUNTIME")}
+    places["IPYTHONDIR"] = str(home / "ipython")
+    command = [sys.executable, "-m", *module, "--no-browser", f"--port={port}", "--ServerApp.port_retries=0",
+               "--IdentityProvider.token="]
+    log = home / "log"
+    with log.open("w") as file:
+        server = subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **places}, cwd=home)
+    try:
+        for _ in range(480):
+            assert server.poll() is None, log.read_text()[-2000:]
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        else:
+            raise TimeoutError(log.read_text()[-2000:])
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:  # a kernel does not answer
+            server.kill()
+            server.wait()
+
+
+def end_kernels(page):
+    """Those of the server that the page has visited."""
+    if page.url.startswith("http"):
+        page.evaluate("""async () => {
+            const headers = { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]+)/)[1] };
+            for (const { id } of await (await fetch("/api/sessions")).json()) {
+                const { status } = await fetch(`/api/sessions/${id}`, { method: "DELETE", headers });
+                if (status !== 204) throw new Error(`session ${id} goes on: ${status}`);
+            }
+        }""")
+
+
 # the kernel answers; what the page shows of it says "idle" from the start
 READY = "window.jupyterapp?.shell.currentWidget?.sessionContext?.kernelDisplayStatus === 'idle'"
 
@@ -281,9 +335,27 @@ def save(folder, name, cells, notary=None):
 
 
 def visit(page, jupyter, app, name):
-    """Open a notebook of the server's folder; without ``reset``, JupyterLab would open those of earlier tests, too."""
-    page.goto(f"{jupyter[0]}/{app}/{name}{'?reset' if app.startswith('lab') else ''}")
+    """Open a notebook of the server's folder; in JupyterLab, if the page shows it already, else from the address;
+    without ``reset``, JupyterLab would open those of earlier tests, too.
+    """
+    if app == "lab/tree" and "/lab" in page.url:
+        page.evaluate("""async (path) => {
+          await jupyterapp.commands.execute("docmanager:open", { path, factory: "Notebook" });
+        }""", name)
+    else:
+        page.goto(f"{jupyter[0]}/{app}/{name}{'?reset' if app.startswith('lab') else ''}")
     page.mouse.move(1, 1)  # the first event of all has no movement
+
+
+def close_notebooks(page):
+    """Those that JupyterLab shows, unsaved, and their kernels."""
+    page.evaluate("""async () => {
+      for (const shown of [...jupyterapp.shell.widgets("main")].filter(({ context }) => context)) {
+        await shown.context.sessionContext.shutdown();
+        shown.context.model.dirty = false;
+        shown.dispose();
+      }
+    }""")
 
 
 def open_live(page, jupyter, app, name, sources):

@@ -6,21 +6,18 @@ requests are refused and written down, and so is every script error, so that a t
     assert browser_page.outside_requests == []
     assert browser_page.script_errors == []
 
-``show`` puts widgets on such a page, ``jupyter`` is a server with JupyterLab and Notebook. Functions that go with them
-are in browser.py.
+``show`` puts widgets on such a page, ``jupyter`` is a server with JupyterLab and Notebook, ``lab`` a page for it.
+Functions that go with them are in browser.py.
 """
 
 import json
 import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
+from asyncio import _set_running_loop, get_running_loop
 from pathlib import Path
 
 import matplotlib
 import pytest
+from browser import close_notebooks, end_kernels, jupyter_server
 
 from course_utils.doctor import BROWSERS, find_browser
 from course_utils.widgets.base import CourseWidget
@@ -55,11 +52,9 @@ def _no_browser(reason: str):
     pytest.skip(message)
 
 
-# One browser for a module, not for the session: Playwright keeps an event loop running in this thread for as
-# long as it lives, and the notebook tests (nbval) want the thread for themselves.
-@pytest.fixture(scope="module")
-def browser():
-    """A running headless Chromium (Playwright's Browser)."""
+@pytest.fixture(scope="session")
+def chromium():
+    """A worker's headless Chromium, and the event loop that Playwright keeps running in this thread."""
     path = find_browser()
     if path is None:
         _no_browser(f"None of {', '.join(BROWSERS)} is on the PATH.")
@@ -68,9 +63,22 @@ def browser():
     except ImportError:
         _no_browser('The Python package playwright is missing (pip install -c requirements.lock -e ".[test]").')
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
-        yield browser
-        browser.close()
+        chromium, loop = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS)), get_running_loop()
+        _set_running_loop(None)
+        yield chromium, loop
+        _set_running_loop(loop)
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """Playwright's Browser. Between a worker's files with a browser, its loop is out of the way: a notebook that a test
+    executes wants this thread for a loop of its own.
+    """
+    browser, loop = chromium
+    _set_running_loop(loop)
+    yield browser
+    _set_running_loop(None)
 
 
 def _guarded(browser, **options):
@@ -168,6 +176,8 @@ def open_page(browser, shared_context, request):
 
     yield opened
     for context in own:
+        if "jupyter" in request.fixturenames:
+            end_kernels(context.pages[0])
         context.close()
     shared_context.clear()
 
@@ -205,19 +215,16 @@ def show(browser_page, tmp_path, monkeypatch):
 def jupyter(tmp_path_factory):
     """A Jupyter server over a folder of its own: ``(address, folder, notary)``.
 
-    A worker's files share it, so the names of their notebooks differ; a kernel that no page shows ends after a minute.
+    A worker's files share it, so the names of their notebooks differ.
     """
     from nbformat.sign import NotebookNotary
 
     home = tmp_path_factory.mktemp("jupyter")
     folder = home / "notebooks"
     folder.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    names = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR", "LAB_SETTINGS_DIR", "LAB_WORKSPACES_DIR")
-    places = {f"JUPYTER{'' if name.startswith('LAB') else '_'}{name}": str(home / name) for name in names}
-    labconfig = home / "CONFIG_DIR" / "labconfig"
+    names = ("LAB_SETTINGS", "LAB_WORKSPACES")
+    places = {f"JUPYTER{name}_DIR": str(home / name) for name in names}
+    labconfig = home / "CONFIG" / "labconfig"
     labconfig.mkdir(parents=True)
     (labconfig / "default_setting_overrides.json").write_text(json.dumps({
         "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
@@ -225,35 +232,37 @@ def jupyter(tmp_path_factory):
         "@jupyterlab/apputils-extension:themes": {"theme": "JupyterLab Dark"},
         "@jupyterlab/lsp-extension:plugin": {"activate": "off"},
     }))
-    log = (home / "log").open("w")
-    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    command += [f"--port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token="]
-    command += [f"--ServerApp.root_dir={folder}"]
+    command = ["jupyter", "lab", "--allow-root", "--ip=127.0.0.1", f"--ServerApp.root_dir={folder}"]
     command += [f"--{app}.expose_app_in_browser=True" for app in ("LabApp", "JupyterNotebookApp")]
-    command += ["--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=20"]
-    environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython")}
-    server = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(120):
-            if server.poll() is not None:
-                break
-            try:
-                urllib.request.urlopen(f"{address}/api", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.25)
-        else:
-            pytest.fail(f"the Jupyter server did not answer:\n{(home / 'log').read_text()[-2000:]}")
-        assert server.poll() is None, (home / "log").read_text()[-2000:]
-        notary = NotebookNotary(data_dir=str(home / "DATA_DIR"))
+    with jupyter_server(home, *command, **places) as address:
+        notary = NotebookNotary(data_dir=str(home / "DATA"))
         yield address, folder, notary
         notary.store.close()
-    finally:
-        server.terminate()
-        try:
-            server.wait(30)
-        except subprocess.TimeoutExpired:  # a kernel does not answer
-            server.kill()
-            server.wait()
-        log.close()
+
+
+@pytest.fixture(scope="session")
+def labs():
+    """Room for a worker's page of JupyterLab (``lab``), with what it hears, from test to test."""
+    return []
+
+
+@pytest.fixture
+def lab(browser, jupyter, labs, request):
+    """A guarded page to ``visit`` JupyterLab with. To load it takes longer than most tests, which therefore have it in
+    turn, each with a notebook and a kernel of its own, until one fails.
+    """
+    if not labs:
+        context, outside, errors = _guarded(browser)
+        page = context.new_page()
+        page.outside_requests, page.script_errors = outside, errors
+        labs.append(page)
+    page, failed = labs[0], request.session.testsfailed
+    page.outside_requests.clear()
+    page.script_errors.clear()
+    yield page
+    if request.session.testsfailed == failed:
+        close_notebooks(page)
+        end_kernels(page)
+    else:
+        page.context.close()
+        labs.clear()

@@ -354,8 +354,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "ask.ipynb", LIVE_CELLS)
     run(page, 0, shows=".ask")
     assert page.locator(".ask").count() == 1  # not the copy as well

@@ -763,8 +763,8 @@ LIVE_CELLS = [
 
 
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
-    page = browser_page
+def test_live(jupyter, lab, browser_page, app):
+    page = lab if app == "lab/tree" else browser_page
     own_errors = open_live(page, jupyter, app, f"live-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0, shows=".attention-view")
     assert page.locator(".attention-view").count() == 1  # the live view, not the copy as well
@@ -802,9 +802,9 @@ FILM_CELLS = [
 ]
 
 
-def test_a_film_runs_live(jupyter, browser_page):
+def test_a_film_runs_live(jupyter, lab):
     """The kernel sends each step, of both layers, when the slider comes there; Python sees where it stands."""
-    page = browser_page
+    page = lab
     film = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 5, 4))
     own_errors = open_live(page, jupyter, "lab/tree", "film.ipynb", FILM_CELLS)
     run(page, 0, shows=".attention-view")

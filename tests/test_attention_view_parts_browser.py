@@ -265,8 +265,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     cells = [f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n{LIVE_CELLS[0]}", *LIVE_CELLS[1:]]
     own_errors = open_live(page, jupyter, "lab/tree", "three.ipynb", cells)
     run(page, 0, shows=".attention-view")

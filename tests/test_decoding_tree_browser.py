@@ -499,8 +499,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "tree.ipynb", LIVE_CELLS)
     run(page, 0, shows=".decoding-tree")
     assert page.locator(".decoding-tree").count() == 1  # the live view, not the copy as well
@@ -523,8 +523,8 @@ def test_live(jupyter, browser_page):
     assert page.script_errors == own_errors
 
 
-def test_reopened_without_running(jupyter, browser_page):
-    page = browser_page
+def test_reopened_without_running(jupyter, lab):
+    page = lab
     _, folder, notary = jupyter
     output = new_output("execute_result", data=DecodingTree(tree())._repr_mimebundle_()[0], execution_count=1)
     cells = [new_code_cell("view", outputs=[output], execution_count=1)]

@@ -15,19 +15,19 @@ WRONG = STUB.replace('raise NotImplementedError("your turn")', "return scores.so
 RIGHT = f'{code(masked_softmax)}\nmasked_softmax = check("masked_softmax")'
 
 
-def test_an_answer_is_judged_and_runs_on(jupyter, browser_page):
+def test_an_answer_is_judged_and_runs_on(jupyter, lab):
     """Run as it came, then with a wrong answer, then with a right one; each time the later cell tells who ran."""
-    open_live(browser_page, jupyter, "lab/tree", "exercise.ipynb", [START, STUB, LATER])
-    run(browser_page, 0)
+    open_live(lab, jupyter, "lab/tree", "exercise.ipynb", [START, STUB, LATER])
+    run(lab, 0)
 
     def write_and_run(answer):
         if answer:
-            browser_page.locator(".jp-CodeCell .cm-content").nth(1).click()
-            browser_page.keyboard.press("Control+A")
-            browser_page.keyboard.insert_text(answer)
-        run(browser_page, 1)
-        run(browser_page, 2)
-        outputs = browser_page.locator(".jp-CodeCell").locator(".jp-OutputArea")
+            lab.locator(".jp-CodeCell .cm-content").nth(1).click()
+            lab.keyboard.press("Control+A")
+            lab.keyboard.insert_text(answer)
+        run(lab, 1)
+        run(lab, 2)
+        outputs = lab.locator(".jp-CodeCell").locator(".jp-OutputArea")
         return outputs.nth(1), outputs.nth(2)
 
     for answer, card, parts, module in (

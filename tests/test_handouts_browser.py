@@ -10,7 +10,7 @@ from course_utils.publish.notebooks import METADATA, read, write
 NOTEBOOK = course_root() / "notebooks" / "02_bahdanau_attention.ipynb"
 
 
-def test_a_handout_shows_every_picture_and_a_widget(jupyter, browser_page):
+def test_a_handout_shows_every_picture_and_a_widget(jupyter, lab):
     """The text cells of lesson 02 that have pictures, and its first attention view."""
     address, folder, notary = jupyter
     whole = handout(read(NOTEBOOK), NOTEBOOK.parent)
@@ -20,11 +20,11 @@ def test_a_handout_shows_every_picture_and_a_widget(jupyter, browser_page):
     file = folder / "02_handout.ipynb"
     write(new_notebook(cells=[*pictures, view], metadata=METADATA), file)
     notary.sign(read(file))                            # `course lab` signs handouts/
-    visit(browser_page, jupyter, "lab/tree", file.name)
-    shown = browser_page.locator(".jp-MarkdownOutput img")
+    visit(lab, jupyter, "lab/tree", file.name)
+    shown = lab.locator(".jp-MarkdownOutput img")
     shown.nth(len(pictures) - 1).wait_for()
     assert shown.count() == len(pictures)
     for number in range(len(pictures)):
         shown.nth(number).scroll_into_view_if_needed()
         assert shown.nth(number).evaluate("e => e.decode().then(() => e.naturalWidth)") > 0
-    browser_page.locator(".jp-OutputArea .attention-view canvas").first.wait_for()
+    lab.locator(".jp-OutputArea .attention-view canvas").first.wait_for()

@@ -359,8 +359,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "pictures.ipynb", LIVE_CELLS)
     run(page, 0, shows=".image-attention")
     assert page.locator(".image-attention").count() == 1  # the live view, not the copy as well

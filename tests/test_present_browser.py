@@ -4,14 +4,10 @@ import json
 import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from importlib.util import find_spec
 
 import pytest
+from browser import end_kernels, jupyter_server
 
 from course_utils import cli
 from course_utils.course import PRESENTED, course_root, is_further, numbered
@@ -27,34 +23,9 @@ LESSONS = [path for path in numbered(course_root()) if not is_further(path)]
 def server(tmp_path_factory):
     """`course present 00`: its address, and the folder that it serves."""
     home = tmp_path_factory.mktemp("present")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    places = {f"JUPYTER_{place}_DIR": str(home / place) for place in ("CONFIG", "DATA", "RUNTIME")}
-    command = [sys.executable, "-m", "course_utils.cli", "present", "00", "--no-browser", f"--port={port}",
-               "--ServerApp.port_retries=0", "--IdentityProvider.token="]
-    environment = {**os.environ, **places, "IPYTHONDIR": str(home / "ipython"), "TMPDIR": str(home)}
-    with (home / "log").open("w") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, cwd=home, env=environment)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        for _ in range(480):
-            assert server.poll() is None, (home / "log").read_text()[-2000:]
-            try:
-                urllib.request.urlopen(f"{address}/api", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.25)
-        else:
-            raise TimeoutError((home / "log").read_text()[-2000:])
+    command = ["course_utils.cli", "present", "00"]
+    with jupyter_server(home, *command, TMPDIR=str(home)) as address:
         yield address, next(home.glob(f"*/{LESSONS[0].name}")).parent
-    finally:
-        server.terminate()
-        try:
-            server.wait(30)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
 
 
 def prepared(folder, path):
@@ -96,18 +67,6 @@ def present(browser_page, server):
     yield present
     assert page.outside_requests == []
     end_kernels(page)
-
-
-def end_kernels(page):
-    """Those of the slides that the page has shown. A server that ends what is idle may end what is only slow, too."""
-    if page.url.startswith("http"):
-        page.evaluate("""async () => {
-            const headers = { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]+)/)[1] };
-            for (const { id } of await (await fetch("/api/sessions")).json()) {
-                const { status } = await fetch(`/api/sessions/${id}`, { method: "DELETE", headers });
-                if (status !== 204) throw new Error(`session ${id} goes on: ${status}`);
-            }
-        }""")
 
 
 def settle(page, milliseconds=550):

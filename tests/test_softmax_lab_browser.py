@@ -249,8 +249,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_both_live(jupyter, browser_page):
-    page = browser_page
+def test_both_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "lab.ipynb", LIVE_CELLS)
     run(page, 0, shows=".mask-explorer")
     assert page.locator(".softmax-lab").count() == page.locator(".mask-explorer").count() == 1  # not the copies as well

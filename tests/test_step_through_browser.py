@@ -559,8 +559,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "steps.ipynb", LIVE_CELLS)
     run(page, 0, shows=".step-through", nth=1)
     assert page.locator(".step-through").count() == 2  # the live views, not the copies as well

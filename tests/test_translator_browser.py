@@ -358,8 +358,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     page.emulate_media(reduced_motion="reduce")
     own_errors = open_live(page, jupyter, "lab/tree", "translator.ipynb", LIVE_CELLS)
     run(page, 0, shows=".translator")
@@ -371,5 +371,6 @@ def test_live(jupyter, browser_page):
     run(page, 2)
     page.locator(".tr-word.is-written", has_text="reine").wait_for()
     assert words(page) == ["la", "reine"]
+    page.emulate_media(reduced_motion="null")
     assert page.outside_requests == []
     assert page.script_errors == own_errors

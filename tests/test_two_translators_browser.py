@@ -201,8 +201,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live(jupyter, browser_page):
-    page = browser_page
+def test_live(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "two_translators.ipynb", LIVE_CELLS)
     run(page, 0, shows=".two-translators")
     typed(page, SHORT)

@@ -639,8 +639,8 @@ LIVE_CELLS = [
 
 
 @pytest.mark.parametrize("app", ["lab/tree", "notebooks"])
-def test_live(jupyter, browser_page, app):
-    page = browser_page
+def test_live(jupyter, lab, browser_page, app):
+    page = lab if app == "lab/tree" else browser_page
     own_errors = open_live(page, jupyter, app, f"two-{app[:3]}.ipynb", LIVE_CELLS)
     run(page, 0, shows=".tokenizer-view")
     assert page.locator(".quiz").count() == page.locator(".tokenizer-view").count() == 1  # not the copies as well
@@ -668,8 +668,8 @@ def test_live(jupyter, browser_page, app):
     assert page.script_errors == own_errors
 
 
-def test_reopened_untrusted_the_quiz_unfolds(jupyter, browser_page):
-    page = browser_page
+def test_reopened_untrusted_the_quiz_unfolds(jupyter, lab):
+    page = lab
     outputs = [new_output("display_data", data=widget._repr_mimebundle_()[0]) for widget in widgets().values()]
     save(jupyter[1], "untrusted.ipynb", [new_code_cell("quiz", outputs=outputs)])
     visit(page, jupyter, "lab/tree", "untrusted.ipynb")

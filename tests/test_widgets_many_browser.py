@@ -100,8 +100,8 @@ LIVE_CELLS = [
 ]
 
 
-def test_live_a_closed_view_leaves_and_the_others_stay(jupyter, browser_page):
-    page = browser_page
+def test_live_a_closed_view_leaves_and_the_others_stay(jupyter, lab):
+    page = lab
     own_errors = open_live(page, jupyter, "lab/tree", "many.ipynb", LIVE_CELLS)
     run(page, 0, shows=".attention-view", nth=9)
     run(page, 1)
