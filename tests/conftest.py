@@ -13,7 +13,6 @@ Functions that go with them are in browser.py.
 import json
 import os
 from asyncio import _set_running_loop, get_running_loop
-from pathlib import Path
 
 import matplotlib
 import pytest
@@ -91,39 +90,51 @@ def _guarded(browser, **options):
         if not request.url.startswith(LOCAL):
             outside.append(request.url)
 
+    def answer(dialog):
+        if dialog.type == "beforeunload":  # Jupyter's question whether to leave what is not saved
+            dialog.accept()
+        else:
+            errors.append(f"{dialog.type}: {dialog.message}")
+            dialog.dismiss()
+
     context.route(lambda url: not url.startswith(LOCAL), lambda route: route.abort())
     context.on("request", note)
     context.on("page", lambda page: page.on("websocket", note))
+    context.on("dialog", answer)
     context.on("weberror", lambda e: errors.append(f"uncaught: {e.error}"))
     context.on("console", lambda m: errors.append(f"console: {m.text}") if m.type == "error" else None)
     return context, outside, errors
 
 
 class _Shared:
-    """A context for a module's ordinary pages. One page stays open in it, so that the others begin in half the time.
+    """A context for a module's ordinary pages. The first of them its tests have in turn, since it takes longer to open
+    than most tests take; the next goes from what it shows to what they show.
 
-    What a test leaves behind beyond its pages (a clock, something stored) ends the context, too.
+    What a test leaves behind beyond that (a clock, something stored) ends the context, too.
     """
 
     def __init__(self, browser):
-        self.browser, self.guarded = browser, None
+        self.browser, self.guarded, self.taken = browser, None, False
 
     def open(self):
         if self.guarded is None:
             self.guarded = _guarded(self.browser)
-            self.guarded[0].new_page().goto(Path(__file__).as_uri())  # as the others, a file
-        return self.guarded
+            self.guarded[0].new_page()
+        context, outside, errors = self.guarded
+        page = context.new_page() if self.taken else context.pages[0]
+        self.taken = True
+        return page, outside, errors
 
     def clear(self):
         if self.guarded is None:
             return
         context, *heard = self.guarded
-        pages = context.pages[1:]
-        clean = all(map(self._is_clean, pages))
-        for page in pages:
+        clean = all(map(self._is_clean, context.pages))
+        for page in context.pages[1:]:
             page.close()
         for kept in heard:
             kept.clear()
+        self.taken = False
         if not clean:
             self.close()
 
@@ -132,7 +143,8 @@ class _Shared:
         from playwright.sync_api import Error
 
         try:
-            return page.evaluate("!('__pwClock' in globalThis) && !localStorage.length && !document.cookie")
+            return page.evaluate("""!("__pwClock" in globalThis) && !localStorage.length && !sessionStorage.length
+                                    && !document.cookie""")
         except Error:  # a page that has crashed, or does not answer
             return False
 
@@ -155,23 +167,24 @@ def open_page(browser, shared_context, request):
     """A function that opens a guarded page; its keywords go to Playwright's ``browser.new_context``.
 
     The page has two extra attributes, which also cover the windows it opens: ``outside_requests`` (addresses
-    outside this machine that it asked for, all refused) and ``script_errors`` (uncaught exceptions and console
-    errors). A page of ordinary options, whatever its size and colours, shares a context with others of the module,
-    unless it visits a Jupyter server, which stores things.
+    outside this machine that it asked for, all refused) and ``script_errors`` (uncaught exceptions, console errors and
+    alarms). A page of ordinary options, whatever its size and colours, is the module's, unless it visits a Jupyter
+    server, which stores things, or the test already has it; what it is told to do to later pages (``add_init_script``)
+    takes a page of its own, of any other option.
     """
     own = []
 
     def opened(**options):
         if options.keys() <= {"viewport", "color_scheme"} and "jupyter" not in request.fixturenames:
-            context, outside, errors = shared_context.open()
-            page = context.new_page()
+            page, outside, errors = shared_context.open()
             page.set_viewport_size(options.get("viewport", VIEWPORT))
-            page.emulate_media(color_scheme=options.get("color_scheme"))
+            page.emulate_media(color_scheme=options.get("color_scheme"), media="null", reduced_motion="null")
         else:
             context, outside, errors = _guarded(browser, **options)
             own.append(context)
             page = context.new_page()
         page.outside_requests, page.script_errors = outside, errors
+        page.runs_scripts = options.get("java_script_enabled", True)
         return page
 
     yield opened
@@ -189,16 +202,21 @@ def browser_page(open_page):
 
 
 @pytest.fixture
-def show(browser_page, tmp_path, monkeypatch):
-    """Put HTML (or widgets) on a page of its own; give the page. At the end nothing may have gone wrong.
+def show(open_page, tmp_path, monkeypatch, request):
+    """Put HTML (or widgets) on ``browser_page``, or on another page; give the page. At the end nothing may have gone
+    wrong.
 
     Where scripts run, a widget's picture for pages without them is left out: nobody would see it, and it takes longer
     to draw than the rest of the page.
     """
-    def _show(*parts, page=browser_page):
+    shown = []
+
+    def _show(*parts, page=None):
+        page = page or request.getfixturevalue("browser_page")
+        shown.append(page)
         file = tmp_path / "page.html"
         with monkeypatch.context() as patch:
-            if page is browser_page:
+            if page.runs_scripts:
                 patch.setattr(CourseWidget, "_still_html", lambda widget: "")
             body = "\n".join(part if isinstance(part, str) else part.to_html() for part in parts)
         file.write_text(f"<!doctype html><meta charset=utf-8><body>{body}", encoding="utf-8")
@@ -207,8 +225,9 @@ def show(browser_page, tmp_path, monkeypatch):
         return page
 
     yield _show
-    assert browser_page.script_errors == []
-    assert browser_page.outside_requests == []
+    for page in shown:
+        assert page.script_errors == []
+        assert page.outside_requests == []
 
 
 @pytest.fixture(scope="session")

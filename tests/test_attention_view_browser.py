@@ -489,9 +489,7 @@ SHOWN = [*STRANGE[:3], "∅", "␣␣", *STRANGE[5:9], "␣", *STRANGE[10:]]
 
 
 @pytest.mark.parametrize("kind", ["matrix", "links", "neuron"])
-def test_strange_tokens_are_text(show, browser_page, kind):
-    alarms = []
-    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+def test_strange_tokens_are_text(show, kind):
     count = len(STRANGE)
     zeros = np.zeros((count, 2))
     page = show(AttentionView(np.full((count, count), 1 / count), STRANGE, view=kind, title=STRANGE[1], cell=(0, 1),
@@ -512,7 +510,7 @@ def test_strange_tokens_are_text(show, browser_page, kind):
     for combined in (10, 11):  # no mark is lost or stands alone
         page.locator(f"{token}.av-key").nth(combined).hover()
         assert f" → {STRANGE[combined]}  " in readout(page)
-    assert alarms == []
+    assert page.script_errors == []
 
 
 # --- where it lives ---
@@ -610,14 +608,15 @@ def large(*shape, **changes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "seconds"), [((12, 12, 64), 0.5), ((1, 12, 256), 1.0)])
-def test_first_paint(show, browser_page, shape, seconds):
+def test_first_paint(show, open_page, shape, seconds):
     alone()
-    browser_page.add_init_script(PAINTED)
+    page = open_page(has_touch=False)
+    page.add_init_script(PAINTED)
     shown = large(*shape)
     times = []
     for _ in range(3):  # the machine may be busy with something else
-        show(shown).wait_for_function("window.firstPaint")
-        times.append(browser_page.evaluate("firstPaint / 1000"))
+        show(shown, page=page).wait_for_function("window.firstPaint")
+        times.append(page.evaluate("firstPaint / 1000"))
     print(f"first paint of {shape}: {min(times):.2f} s")
     assert min(times) < seconds
 

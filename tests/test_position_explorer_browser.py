@@ -239,13 +239,11 @@ def test_hidden_at_first_and_scaled_as_in_a_slide_show(show):
     assert cell(page) == (9, 0)
 
 
-def test_a_strange_title_is_text(show, browser_page):
-    alarms = []
-    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+def test_a_strange_title_is_text(show):
     page = show(explorer(title="</script><img src=x onerror=alert(1)>"))
     assert page.locator(".is-title").text_content() == "</script><img src=x onerror=alert(1)>"
     assert page.locator(".position-explorer :is(img, script)").count() == 0
-    assert alarms == []
+    assert page.script_errors == []
 
 
 def test_several_on_a_page_are_strangers(show):

@@ -191,9 +191,7 @@ def test_two_quizzes_on_a_page_are_strangers(show):
 STRANGE = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"quotes'&amp;`<b>`", "`", "שלום"]
 
 
-def test_strange_texts_are_text(show, browser_page):
-    alarms = []
-    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+def test_strange_texts_are_text(show):
     choices = [(text, STRANGE[1 - k], k == 1) for k, text in enumerate(STRANGE)]
     page = show(quiz(questions=[Question(STRANGE[1], choices)], title=STRANGE[0]))
     page.keyboard.press("Tab")
@@ -203,7 +201,7 @@ def test_strange_texts_are_text(show, browser_page):
     assert texts == [text.replace("`<b>`", "<b>") for text in STRANGE]
     assert page.locator(".quiz :is(img, script, b)").count() == 0
     assert page.locator(".quiz code").all_text_contents() == ["<b>", "<b>"]
-    assert alarms == []
+    assert page.script_errors == []
 
 
 def test_without_scripts_choices_unfold(show, open_page):
@@ -354,9 +352,7 @@ def test_javascript_and_python_take_the_same_steps(show):
     assert steps > 500
 
 
-def test_strange_pieces_are_seen_and_are_text(show, browser_page):
-    alarms = []
-    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+def test_strange_pieces_are_seen_and_are_text(show):
     text = "<img src=x onerror=alert(1)> e\u0301 a\u200db שלום </w>"
     merges = [("<", "i"), ("<i", "m")]
     page = show(TokenizerView(text, merges, title="<b>bold</b>"))
@@ -370,7 +366,7 @@ def test_strange_pieces_are_seen_and_are_text(show, browser_page):
     assert boxes == sorted(boxes, reverse=True)
     page.get_by_role("textbox").fill("<img src=y onerror=alert(2)>")
     assert page.locator(".tokenizer-view img").count() == 0
-    assert alarms == []
+    assert page.script_errors == []
 
 
 # --- WordPiece ---
@@ -466,9 +462,7 @@ def test_javascript_cuts_as_python_does(show, lowercase):
 
 
 @pytest.mark.parametrize("way", ["bpe", "wordpiece"])
-def test_strange_texts_are_text_in_both_ways(show, browser_page, way):
-    alarms = []
-    browser_page.on("dialog", lambda dialog: (alarms.append(dialog.message), dialog.dismiss()))
+def test_strange_texts_are_text_in_both_ways(show, way):
     parts = sorted({part for text in STRANGE_TEXTS for part in text.lower().split()})
     known = WordPiece([*SPECIALS, *parts, *{f"##{letter}" for part in parts for letter in part}, *set("".join(parts))])
     make = {"bpe": lambda text: TokenizerView(text, [("<", "s"), ("<s", "c")], title=STRANGE_TEXTS[1]),
@@ -486,7 +480,7 @@ def test_strange_texts_are_text_in_both_ways(show, browser_page, way):
             piece for piece, mark in zip(view.pieces, plain, strict=True) if "U+" not in mark]
         page.locator(".tv-stage").press("Home")
     assert page.locator(".tokenizer-view :is(img, script)").count() == 0
-    assert alarms == []
+    assert page.script_errors == []
 
 
 def test_wordpiece_for_everyone(show):
