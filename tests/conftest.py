@@ -178,7 +178,7 @@ def open_page(browser, shared_context, request):
         if options.keys() <= {"viewport", "color_scheme"} and "jupyter" not in request.fixturenames:
             page, outside, errors = shared_context.open()
             page.set_viewport_size(options.get("viewport", VIEWPORT))
-            page.emulate_media(color_scheme=options.get("color_scheme"), media="null", reduced_motion="null")
+            page.emulate_media(color_scheme=options.get("color_scheme", "light"), media="null", reduced_motion="null")
         else:
             context, outside, errors = _guarded(browser, **options)
             own.append(context)
