@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import bert
+from .arguments import at_least_one
 from .data.wordpiece import WordPiece
 from .decoding import evaluating
 from .transformer import Config
@@ -79,7 +80,10 @@ def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[be
 
 def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: int, seed: int,
                labels: Sequence[int] | None = None) -> list[Texts]:
-    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0."""
+    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0.
+
+    No text is a ``ValueError``, one string a ``TypeError``.
+    """
     pairs = _pairs(texts)
     rows = sorted(zip(pairs, [0] * len(pairs) if labels is None else labels, strict=True),
                   key=lambda row: len(f"{row[0][0]} {row[0][1]}".split()))
@@ -92,6 +96,7 @@ def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: 
 
 
 def _pairs(texts: Sequence[str | tuple[str, str]]) -> list[tuple[str, str | None]]:
+    at_least_one(texts=texts)
     return [(text, None) if isinstance(text, str) else text for text in texts]
 
 
@@ -116,11 +121,20 @@ def mask_tokens(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
 
 
 def masker(pieces: WordPiece) -> Callable:
-    """``masked(ids, generator) -> inputs, targets``: `mask_tokens` for these pieces, the special ones left alone."""
+    """``masked(ids, generator) -> inputs, targets``: `mask_tokens` for these pieces, the special ones left alone.
+
+    It draws until something is masked; ids with nothing to mask are a ``ValueError``.
+    """
     mask_id, *never = (pieces.ids[piece] for piece in ("[MASK]", "[PAD]", "[CLS]", "[SEP]"))
 
     def masked(ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        return mask_tokens(ids, ~torch.isin(ids, torch.tensor(never)), mask_id, len(pieces), generator)
+        can_mask = ~torch.isin(ids, torch.tensor(never))
+        if not can_mask.any():
+            raise ValueError("these texts have no piece that can be masked; expected at least one word.")
+        inputs, targets = mask_tokens(ids, can_mask, mask_id, len(pieces), generator)
+        while (targets == -100).all():                          # a short text, and no luck: no loss without a target
+            inputs, targets = mask_tokens(ids, can_mask, mask_id, len(pieces), generator)
+        return inputs, targets
     return masked
 
 
@@ -156,8 +170,8 @@ def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[
 
 def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> Tensor:
     """The class with the highest logit for each text, ``(len(texts),)``."""
-    parts = [_pairs(texts[i:i + 64]) for i in range(0, len(texts), 64)]
-    encoded = [pieces.batch(*zip(*part, strict=True)) for part in parts]
+    pairs = _pairs(texts)
+    encoded = [pieces.batch(*zip(*pairs[i:i + 64], strict=True)) for i in range(0, len(pairs), 64)]
     with evaluating(classifier):
         return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
 

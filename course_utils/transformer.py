@@ -75,39 +75,29 @@ BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_no
 BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)
 
 
-class Layer(nn.Module):
-    """Pre-norm or post-norm: before each sublayer, or after each sum. A subclass has the sublayers and norms."""
-
-    def __init__(self, config: Config):
-        super().__init__()
-        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
-
-    def before(self, norm: nn.Module, x: Tensor) -> Tensor:
-        """What a sublayer reads of ``x (B, T, d_model)``."""
-        return norm(x) if self.pre_norm else x
-
-    def add(self, norm: nn.Module, x: Tensor, new: Tensor) -> Tensor:
-        """The residual connection: ``x`` with what the sublayer has made of it, ``new``."""
-        x = x + self.dropout(new)
-        return x if self.pre_norm else norm(x)
-
-
-class SelfAttentionLayer(Layer):
+class SelfAttentionLayer(nn.Module):
     """Self-attention, then a feed-forward network, each with a residual around it and a norm (section 3.1).
 
     A subclass says how its self-attention is called: an encoder's, a GPT's, a Transformer-XL's.
     """
 
     def __init__(self, config: Config, self_attention: nn.Module):
-        super().__init__(config)
+        super().__init__()
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
         self.self_attention, self.feed_forward = self_attention, config.feed_forward(config)
         self.norm_1, self.norm_2 = (config.new_norm() for _ in range(2))
 
     def sublayers(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
         """``x (B, T, d_model)`` after the layer, and whatever else ``attend`` returns besides its output."""
-        attended, *more = attend(self.before(self.norm_1, x))
-        x = self.add(self.norm_1, x, attended)
-        return self.add(self.norm_2, x, self.feed_forward(self.before(self.norm_2, x))), *more
+        if self.pre_norm:
+            attended, *more = attend(self.norm_1(x))
+            x = x + self.dropout(attended)
+            x = x + self.dropout(self.feed_forward(self.norm_2(x)))
+        else:
+            attended, *more = attend(x)
+            x = self.norm_1(x + self.dropout(attended))
+            x = self.norm_2(x + self.dropout(self.feed_forward(x)))
+        return x, *more
 
 
 class EncoderLayer(SelfAttentionLayer):
@@ -134,11 +124,12 @@ class Cache(NamedTuple):
         return Cache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2))
 
 
-class DecoderLayer(Layer):
+class DecoderLayer(nn.Module):
     """Self-attention over what is written, cross-attention to the memory, a feed-forward network."""
 
     def __init__(self, config: Config):
-        super().__init__(config)
+        super().__init__()
+        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = config.feed_forward(config)
@@ -157,12 +148,19 @@ class DecoderLayer(Layer):
         Returns:
             ``x`` after the layer, the weights of the cross-attention (or ``None``), and the longer cache.
         """
-        attended, _, past = look_back(self.self_attention, self.before(self.norm_1, x), past, need_weights=False)
-        x = self.add(self.norm_1, x, attended)
-        read = self.before(self.norm_2, x)
-        attended, weights = self.cross_attention.attend(read, *memory, src_mask, need_weights=need_weights)
-        x = self.add(self.norm_2, x, attended)
-        x = self.add(self.norm_3, x, self.feed_forward(self.before(self.norm_3, x)))
+        if self.pre_norm:
+            attended, _, past = look_back(self.self_attention, self.norm_1(x), past, need_weights=False)
+            x = x + self.dropout(attended)
+            h = self.norm_2(x)
+            attended, weights = self.cross_attention.attend(h, *memory, src_mask, need_weights=need_weights)
+            x = x + self.dropout(attended)
+            x = x + self.dropout(self.feed_forward(self.norm_3(x)))
+        else:
+            attended, _, past = look_back(self.self_attention, x, past, need_weights=False)
+            x = self.norm_1(x + self.dropout(attended))
+            attended, weights = self.cross_attention.attend(x, *memory, src_mask, need_weights=need_weights)
+            x = self.norm_2(x + self.dropout(attended))
+            x = self.norm_3(x + self.dropout(self.feed_forward(x)))
         return x, weights, past
 
 

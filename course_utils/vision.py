@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
+from .arguments import at_least
 from .decoding import evaluating
 from .training import fit
 from .transformer import Config, EncoderLayer
@@ -38,7 +39,8 @@ class Scene(NamedTuple):
 
 
 def digits(seed: int = 0, n_test: int = 360) -> tuple[Labelled, Labelled]:
-    """The 1,797 digits in a random order: a training set, and ``n_test`` to test on."""
+    """The 1,797 digits in a random order: a training set, and ``n_test`` (0 to 1,797) to test on."""
+    at_least(0, n_test=n_test)
     data = load_digits()
     images, labels = torch.tensor(data.images / 16, dtype=torch.float32), torch.tensor(data.target)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))

@@ -236,7 +236,11 @@ def test_top_k_of_one_and_the_lowest_temperature_are_greedy():
 
 @pytest.mark.parametrize(("options", "says"), [({"n_new": 0}, "n_new is 0"),
                                                ({"n_new": 1, "temperature": -1.0}, "temperature=-1.0"),
-                                               ({"n_new": 1, "temperature": float("nan")}, "temperature=nan")])
+                                               ({"n_new": 1, "temperature": float("nan")}, "temperature=nan"),
+                                               ({"n_new": 1, "top_k": 5}, "top_k=5, .* with temperature 0"),
+                                               ({"n_new": 1, "top_p": 0.9}, "top_p=0.9 with temperature 0"),
+                                               ({"n_new": 1, "temperature": 1.0, "top_k": -5}, "top_k is -5"),
+                                               ({"n_new": 1, "temperature": 1.0, "top_p": 7.0}, "top_p=7.0")])
 def test_what_cannot_be_written_is_refused(options, says):
     with pytest.raises(ValueError, match=says):
         generate(made(Config(**SMALL)), some_ids(), **options)
@@ -283,6 +287,12 @@ def test_heads_at_their_mean_write_the_same_everywhere():
         assert not torch.allclose(model(ids).logits, before, atol=1e-3)
         raise KeyboardInterrupt
     assert torch.equal(model(ids).logits, before)
+
+
+def test_a_single_position_has_no_other_mean_and_is_refused():
+    model = made(Config(**SMALL))
+    with heads_at_mean(model, [(0, 1)]), pytest.raises(ValueError, match="one position is read"):
+        generate(model, torch.tensor([[1, 2, 3]]), 2)                      # the second token is read alone
 
 
 @pytest.mark.parametrize("change", [heads_off, heads_at_mean])

@@ -31,13 +31,13 @@ ALLOWED = {
     "measuring": set(),
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "pretraining": {"bert", "data.wordpiece", "decoding", "transformer"},
+    "pretraining": {"arguments", "bert", "data.wordpiece", "decoding", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "arguments", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer"},
     "training": {"arguments", "data.text", "kernel", "plotting"},
     "transformer": {"attention", "arguments", "data.text", "seq2seq"},
-    "vision": {"decoding", "training", "transformer"},
+    "vision": {"arguments", "decoding", "training", "transformer"},
     "widgets": set(),
 }
 OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}

@@ -24,7 +24,8 @@ def node(file, folder, **environment):
     if node is None or (file == "lint.test.js" and not (JS / "node_modules").is_dir()):
         missing = "node 20 or newer is missing" if node is None else "eslint is missing: `npm ci --prefix tests/js`"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-    classes = [one for one in vars(widgets).values() if isinstance(one, type) and issubclass(one, CourseWidget)]
+    named = [getattr(widgets, name) for name in widgets.__all__]
+    classes = [one for one in named if isinstance(one, type) and issubclass(one, CourseWidget)]
     files = sorted({one._files for one in classes})
     assert len(files) == 12
     pages = {path.name: path.read_text(encoding="utf-8") for path in TEMPLATES.parent.glob("**/*.js")}

@@ -42,6 +42,29 @@ def test_special_pieces_are_never_masked_and_words_are(pieces):
     assert asked[~special].all()
 
 
+def test_a_short_text_always_has_something_to_guess(pieces):
+    model, loss = new_bert(len(pieces), seed=0), masked_lm(pieces, seed=0)
+    batch, = batches_of(pieces, ["queen"], 1, seed=0)
+    for _ in range(20):                                                     # a piece is masked in 15 of 100
+        mean, count = loss(model, batch)
+        assert mean.isfinite()
+        assert count >= 1
+    nothing = pieces.batch([""])[0]
+    with pytest.raises(ValueError, match="no piece that can be masked"):
+        masker(pieces)(nothing, torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("use", [
+    lambda pieces, texts: batches_of(pieces, texts, 2, seed=0),
+    lambda pieces, texts: held_out(new_bert(len(pieces), seed=0), pieces, texts),
+    lambda pieces, texts: predicted(classifier_on(new_bert(len(pieces), seed=0), seed=0), pieces, texts)])
+def test_no_text_and_one_string_are_refused(pieces, use):
+    with pytest.raises(ValueError, match="texts is empty"):
+        use(pieces, [])
+    with pytest.raises(TypeError, match="texts is one string, 'the queen'"):
+        use(pieces, "the queen")
+
+
 def test_batches_hold_every_text_once_with_its_label(pieces):
     labels = [i % 2 for i in range(len(SENTENCES))]
     batches = batches_of(pieces, SENTENCES, 5, seed=0, labels=labels)

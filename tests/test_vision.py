@@ -15,6 +15,11 @@ def pool():
     return vision.digits()[0]
 
 
+def test_fewer_than_no_digits_to_test_on_are_refused():
+    with pytest.raises(ValueError, match="n_test is -1"):
+        vision.digits(n_test=-1)
+
+
 def test_no_digit_is_both_learned_and_tested():
     train, test = vision.digits(seed=3)
     assert (len(train.images), len(test.images)) == (1437, 360)

@@ -60,11 +60,15 @@ def heads_off(model: GPT, heads: Sequence[tuple[int, int]],
 def heads_at_mean(model: GPT, heads: Sequence[tuple[int, int]]) -> Iterator[None]:
     """Inside the block the heads ``(layer, head)`` write their mean: mean ablation.
 
-    The mean is over all texts and positions that are read together. A head that does not exist is a ``ValueError``.
+    The mean is over all texts and positions that are read together, padding, too. A head that does not exist is a
+    ``ValueError``, and so is to read a single position, whose mean is itself: `generate` does it.
     """
     def hook(head: int, d_k: int):
         def at_mean(W_o: nn.Module, inputs: tuple[Tensor]) -> Tensor:
             z = inputs[0].clone()                                                  # (B, T, n_heads * d_k)
+            if z.shape[:2] == (1, 1):
+                raise ValueError("heads_at_mean: one position is read, and its mean is itself; expected at least two. "
+                                 "Read whole texts at once, without a cache.")
             own = z[..., head * d_k:(head + 1) * d_k]
             own[:] = own.mean(dim=(0, 1))
             return z

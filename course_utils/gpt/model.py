@@ -142,8 +142,8 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
         The new ids ``(B, n_new)``, without the prompt.
 
     Raises:
-        ValueError: if ``n_new`` is below 1, ``temperature`` negative, there is no prompt or an empty one, or the text
-            is too long.
+        ValueError: if ``n_new`` is below 1, ``temperature`` negative, ``top_k`` or ``top_p`` out of range or given at
+            temperature 0, there is no prompt or an empty one, or the text is too long.
         TypeError: if ``temperature`` is not a number.
         FloatingPointError: if the model's logits are NaN.
     """
@@ -152,6 +152,9 @@ def generate(model: GPT, ids: Tensor, n_new: int, temperature: float = 0.0, top_
     check_number(temperature=temperature)
     if not temperature >= 0:
         raise ValueError(f"temperature={temperature}; expected a number from 0 (the most probable token) upwards.")
+    if temperature == 0 and (top_k, top_p) != (None, None):
+        raise ValueError(f"top_k={top_k}, top_p={top_p} with temperature 0, which takes the most probable token and "
+                         "draws none. Leave them out, or give a temperature, such as 1.0.")
     last = torch.full((ids.size(0),), -1)                                                  # (B,): the newest position
     new, past = [], None
     with evaluating(model):
