@@ -145,8 +145,6 @@ class Bert(nn.Module):
         return self.pooler(x[:, 0]).tanh()
 
 
-# --- published weights ---------------------------------------------------------------------------------------
-
 def find(name: str | Path) -> Path:
     """The folder with a model's files, see `load`."""
     if name == EMBEDDED:

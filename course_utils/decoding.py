@@ -260,13 +260,10 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         The tree: outside the beam are the pruned candidates and what greedy decoding and the samples add.
 
     Raises:
-        TypeError: if ``source`` is not a tensor.
         ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1, ``pruned`` below 0.
     """
     at_least(1, beam=beam, max_len=max_len)
     at_least(0, pruned=pruned)
-    if not isinstance(source, Tensor):
-        raise TypeError(f"source is a {type(source).__name__}; expected a tensor of ids (T_k,) or (1, T_k).")
     source = source.unsqueeze(0) if source.dim() == 1 else source
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "

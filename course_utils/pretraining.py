@@ -80,10 +80,7 @@ def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[be
 
 def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: int, seed: int,
                labels: Sequence[int] | None = None) -> list[Texts]:
-    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0.
-
-    No text is a ``ValueError``, one string a ``TypeError``.
-    """
+    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0."""
     pairs = _pairs(texts)
     rows = sorted(zip(pairs, [0] * len(pairs) if labels is None else labels, strict=True),
                   key=lambda row: len(f"{row[0][0]} {row[0][1]}".split()))
@@ -121,18 +118,16 @@ def mask_tokens(ids, can_mask, mask_id, vocab_size, generator, share=0.15):
 
 
 def masker(pieces: WordPiece) -> Callable:
-    """``masked(ids, generator) -> inputs, targets``: `mask_tokens` for these pieces, the special ones left alone.
-
-    It draws until something is masked; ids with nothing to mask are a ``ValueError``.
-    """
+    """``masked(ids, generator) -> inputs, targets``: `mask_tokens` for these pieces, the special ones left alone, until
+    something is masked; ids with nothing to mask are a ``ValueError``."""
     mask_id, *never = (pieces.ids[piece] for piece in ("[MASK]", "[PAD]", "[CLS]", "[SEP]"))
 
     def masked(ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         can_mask = ~torch.isin(ids, torch.tensor(never))
         if not can_mask.any():
             raise ValueError("these texts have no piece that can be masked; expected at least one word.")
-        inputs, targets = mask_tokens(ids, can_mask, mask_id, len(pieces), generator)
-        while (targets == -100).all():                          # a short text, and no luck: no loss without a target
+        targets = torch.tensor(-100)
+        while (targets == -100).all():                          # of a short text perhaps several times
             inputs, targets = mask_tokens(ids, can_mask, mask_id, len(pieces), generator)
         return inputs, targets
     return masked

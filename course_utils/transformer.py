@@ -76,10 +76,8 @@ BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_n
 
 
 class SelfAttentionLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual around it and a norm (section 3.1).
-
-    A subclass says how its self-attention is called: an encoder's, a GPT's, a Transformer-XL's.
-    """
+    """Self-attention, then a feed-forward network, each with a residual around it and a norm (section 3.1); a subclass
+    says how its self-attention is called: an encoder's, a GPT's, a Transformer-XL's."""
 
     def __init__(self, config: Config, self_attention: nn.Module):
         super().__init__()
@@ -145,8 +143,7 @@ class DecoderLayer(nn.Module):
             past: the self-attention's keys and values of the positions before.
             need_weights: whether to return the weights of the cross-attention.
 
-        Returns:
-            ``x`` after the layer, the weights of the cross-attention (or ``None``), and the longer cache.
+        Returns: ``x`` after the layer, the weights of the cross-attention (or ``None``), and the longer cache.
         """
         if self.pre_norm:
             attended, _, past = look_back(self.self_attention, self.norm_1(x), past, need_weights=False)

@@ -395,11 +395,6 @@ def ids_of(tree, node):
 
 
 @every_model
-def test_a_tree_of_words_is_refused():
-    with pytest.raises(TypeError, match="source is a str; expected a tensor of ids"):
-        beam_tree(random_model("dot", "current"), "a dog sat", VOCAB)
-
-
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_tree_is_the_search(attention, query, cell, beam):
     for seed in range(3):
