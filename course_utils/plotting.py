@@ -99,14 +99,14 @@ class LiveCurve:
         self.drawn = time.monotonic()
 
 
-def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, **text) -> None:
-    """A horizontal bar of the mean of several runs, on an axis that ends near 100: a dot for each run, and the mean in
-    whole numbers behind them. ``text``: how that is written.
+def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, form: str = "{:.0f}", gap: float = 2, **text):
+    """A horizontal bar of the mean of several runs: a dot for each run, and the mean, as ``form`` writes it, ``gap``
+    behind them; the defaults are those of an axis that ends near 100. ``text``: how the mean is written.
     """
     mean = sum(runs) / len(runs)
     axes.barh(y, mean, color=colour)
     axes.plot(runs, [y] * len(runs), "o", color=INK, markersize=6)
-    axes.text(max(runs) + 2, y, f"{mean:.0f}", va="center", fontweight="bold", **text)
+    axes.text(max(runs) + gap, y, form.format(mean), va="center", fontweight="bold", **text)
 
 
 def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str,

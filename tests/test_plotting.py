@@ -277,6 +277,13 @@ def test_a_bar_of_runs_is_their_mean_with_a_dot_for_each():
     assert (mean.get_text(), mean.get_position(), mean.get_fontsize()) == ("92", (97, 3), 17)
 
 
+def test_a_bar_of_runs_is_written_as_its_axis_wants_it():
+    figure, axes = plt.subplots()
+    plotting.bar_of_runs(axes, 0, [0.25, 0.5], plotting.GOOD, "{:.2f}", gap=0.25)
+    mean, = axes.texts
+    assert (mean.get_text(), mean.get_position()) == ("0.38", (0.75, 0))
+
+
 def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
     figure = plotting.plot_runs({"a": {50: [1.0, 3.0], 200: [4.0, 6.0]}, "b": {50: [0.0, 0.0], 200: [5.0, 5.0]}},
                                 "labels", "accuracy", guessing=2.0)
