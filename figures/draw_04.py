@@ -86,10 +86,10 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts that are new. The residual path: x goes straight on, a branch leads through a part F, and what F "
-        "computes is added, x + F(x). LayerNorm: three tokens, a row of numbers for each; the mean μ and the standard "
-        "deviation σ are those of one row. Feed-forward: three tokens, for each the same small network by itself, "
-        "narrow, wide, narrow.",
+        "Three parts that stand beside attention. The residual path carries a token on: x goes straight on, a branch "
+        "leads through a part F, and what F computes is added, x + F(x). LayerNorm keeps one scale: three tokens, a row "
+        "of numbers for each; the mean μ and the standard deviation σ are those of one row. Feed-forward works on a "
+        "token: three tokens, for each the same small network by itself, narrow, wide, narrow.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -176,8 +176,8 @@ def _row(axes, side, up=0):
             _branch(axes, norm, names[names.index(norm) - 1], stream, up)
     for name in names:
         _part(axes, name, up)
-    arrow(axes, (86, stream + 48), (86, stream + 28))
-    text(axes, 12, stream + 62, " ".join(words), TYPE, align="left")
+    arrow(axes, (86, stream + 44), (86, stream + 28))
+    text(axes, 12, stream + 57, " ".join(words), TYPE, align="left")
     text(axes, 92, stream - 46, shape, TYPE, MUTED)
     if side == "encoder":
         box(axes, 690, stream, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
@@ -228,7 +228,7 @@ def chain():
         if not waits:
             for begin in at:
                 for end in at:
-                    arrow(axes, (begin, 178), (end, 127), VALUE, 1.2, head=False)
+                    arrow(axes, (begin, 178), (end, 128), VALUE, 1.2)
         for t, x in enumerate(at):
             box(axes, x, 196, 62, 36, fill=PAPER, color=MUTED)
             text(axes, x, 194, f"$x_{t + 1}$", 26)
@@ -318,35 +318,36 @@ def layer_norm():
 
 
 def parts():
-    axes = card(330)
-    for x, name in ((165, "residual path"), (480, "LayerNorm"), (795, "feed-forward")):
-        box(axes, x, 165, 300, 306, fill=BAND, edge="none", corner=10)
-        text(axes, x, 40, name, 21, GOOD if name == "residual path" else INK, "bold")
-    arrow(axes, (35, 200), (202, 200), GOOD, 3)
-    arrow(axes, (230, 200), (297, 200), GOOD, 3)
-    path(axes, (75, 200), (75, 112), (105, 112))
-    box(axes, 147, 112, 84, 46, fill=PAPER, label="part F", size=20)
-    path(axes, (189, 112), (216, 112), (216, 185))
-    disc(axes, 216, 200, "+", GOOD, radius=14, size=20)
-    text(axes, 50, 222, "$x$", 22)
-    text(axes, 165, 278, "$x + F(x)$", 24)
+    axes = card(370)
+    for x, name, what in ((165, "residual path", "carries a token on"), (480, "LayerNorm", "keeps one scale"),
+                          (795, "feed-forward", "works on a token")):
+        box(axes, x, 185, 304, 346, fill=BAND, edge="none", corner=10)
+        text(axes, x, 40, name, 24, GOOD if name == "residual path" else INK, "bold")
+        text(axes, x, 330, what, 24)
+    arrow(axes, (35, 190), (202, 190), GOOD, 3)
+    arrow(axes, (230, 190), (297, 190), GOOD, 3)
+    path(axes, (75, 190), (75, 112), (100, 112))
+    box(axes, 147, 112, 94, 50, fill=PAPER, label="part F", size=24)
+    path(axes, (194, 112), (216, 112), (216, 175))
+    disc(axes, 216, 190, "+", GOOD, radius=14, size=22)
+    text(axes, 50, 214, "$x$", 26)
+    text(axes, 165, 270, "$x + F(x)$", 28)
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
-    grid(axes, 360, 92, 0.45 * block, INK, (22, 34), frame=0)
+    grid(axes, 345, 92, 0.45 * block, INK, (22, 36), frame=0)
     for t in (1, 2):
-        path(axes, (360, 92 + 34 * t), (536, 92 + 34 * t), color=BAND, line=3, head=False)
-    grid(axes, 360, 126, block[1:2], GOOD, (22, 34), frame=3)
-    arrow(axes, (539, 143), (556, 143), GOOD, 2.4)
-    text(axes, 590, 143, "$\\mu,\\ \\sigma$", 22, GOOD)
-    text(axes, 480, 222, "of one token's numbers", 20)
-    text(axes, 480, 278, "$(x - \\mu)/\\sigma$", 24)
+        path(axes, (345, 92 + 36 * t), (521, 92 + 36 * t), color=BAND, line=3, head=False)
+    grid(axes, 345, 128, block[1:2], GOOD, (22, 36), frame=3)
+    arrow(axes, (524, 146), (546, 146), GOOD, 2.4)
+    text(axes, 586, 146, "$\\mu,\\ \\sigma$", 28, GOOD)
+    text(axes, 480, 220, "mean, deviation", 22, GOOD)
+    text(axes, 480, 270, "$(x - \\mu)/\\sigma$", 28)
     for x in (705, 795, 885):
-        area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 134), (x - 36, 134), fill=tint(VALUE, 0.35))
-        area(axes, (x - 36, 134), (x + 36, 134), (x + 14, 176), (x - 14, 176), fill=tint(VALUE, 0.35))
-        path(axes, (x - 36, 134), (x + 36, 134), color=PAPER, line=2, head=False)
-        arrow(axes, (x, 76), (x, 90))
-        arrow(axes, (x, 177), (x, 197))
-    text(axes, 795, 222, "each token by itself", 20)
-    text(axes, 795, 278, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
+        area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 138), (x - 36, 138), fill=tint(VALUE, 0.35))
+        area(axes, (x - 36, 138), (x + 36, 138), (x + 14, 184), (x - 14, 184), fill=tint(VALUE, 0.35))
+        path(axes, (x - 36, 138), (x + 36, 138), color=PAPER, line=2, head=False)
+        arrow(axes, (x, 74), (x, 90))
+        arrow(axes, (x, 185), (x, 207))
+    text(axes, 795, 270, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
     return axes
 
 
