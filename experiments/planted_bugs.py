@@ -1,0 +1,82 @@
+"""Lesson 04: its model with each of three planted bugs, and without one (B).
+
+``python experiments/planted_bugs.py`` trains the four at every seed, for the lesson's steps, and writes to
+``planted_bugs.json`` the loss, BLEU on the lesson's test set, and how many of 60 translations change when a sentence
+is translated alone instead of in a batch. The code is the lesson's own, read from the notebook.
+"""
+
+import argparse
+import ast
+import json
+import os
+from pathlib import Path
+
+import torch
+
+from course_utils.claims.stored import store
+from course_utils.metrics import bleu
+from course_utils.training import fit
+
+HERE = Path(__file__).resolve().parent
+LESSON = HERE.parent / "notebooks" / "04_transformer.ipynb"
+STEPS = 1000
+DATA = {"seed", "train", "test", "english", "french", "train_ids", "sizes", "batches", "replaced"}
+
+
+def lesson(seed: int) -> dict:
+    """What the lesson's cells define, and its data at this seed; nothing is trained, checked or drawn."""
+    os.environ["COURSE_SEED"] = str(seed)
+    names = {}
+    for cell in json.loads(LESSON.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            tree = ast.parse("".join(cell["source"]))
+            tree.body = [line for line in tree.body if isinstance(line, ast.Import | ast.ImportFrom | ast.FunctionDef |
+                                                                  ast.ClassDef) or DATA & set(assigned(line))]
+            exec(compile(tree, LESSON.name, "exec"), names)
+    return names
+
+
+def assigned(line: ast.stmt) -> list[str]:
+    """The names that an assignment outside of functions gives a value to."""
+    targets = line.targets if isinstance(line, ast.Assign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+
+
+def train(name: str, seed: int, steps: int) -> dict:
+    """One of the four at one seed."""
+    lesson_04 = lesson(seed)
+    translate = lesson_04["translate"]
+    torch.manual_seed(seed)
+    model = lesson_04["MyTransformer"](*lesson_04["sizes"])
+    for layer in model.decoder.layers:
+        lesson_04["plant"](name, layer)
+    log = fit(model, lesson_04["batches"](), steps=steps, lr=6e-3, loss=lesson_04["loss"], live=False,
+              label=f"{name}, seed {seed}")
+    sources, references = zip(*((pair.source, pair.target) for pair in lesson_04["test"]))
+    written = [words for i in range(0, len(sources), 60) for words in translate(model, sources[i:i + 60])]
+    alone = [translate(model, [words])[0] for words in sources[:60]]
+    return {"seed": seed, "loss": [round(sum(log.loss[i:i + 10]) / len(log.loss[i:i + 10]), 3)
+                                   for i in range(0, len(log.loss), 10)],
+            "bleu": round(bleu(written, references), 1),
+            "alone": sum(one != batched for one, batched in zip(alone, written))}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train the four at each seed, and store after each training."""
+    parser = argparse.ArgumentParser(description="Lesson 04's model with planted bugs; writes planted_bugs.json.")
+    parser.add_argument("--steps", type=int, default=STEPS, help="(default: %(default)s)")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 1 2 3 4)")
+    parser.add_argument("--out", type=Path, default=HERE / "planted_bugs.json", help="(default: beside this script)")
+    options = parser.parse_args(arguments)
+    command = (f"python experiments/planted_bugs.py --steps {options.steps} "
+               f"--seeds {' '.join(map(str, options.seeds))}")
+    results = {"steps": options.steps, "models": {name: [] for name in "ABCD"}}
+    for seed in options.seeds:
+        for name, runs in results["models"].items():
+            runs.append(train(name, seed, options.steps))
+            print(name, {key: value for key, value in runs[-1].items() if key != "loss"}, runs[-1]["loss"][-1], flush=True)
+            store(options.out, command, options.seeds, results)
+
+
+if __name__ == "__main__":
+    main()
