@@ -1,8 +1,9 @@
 """Lesson 04: its model with each of three planted bugs, and without one (B).
 
 ``python experiments/planted_bugs.py`` trains the four at every seed, for the lesson's steps, and writes to
-``planted_bugs.json`` the loss, BLEU on the lesson's test set, and how many of 60 translations change when a sentence
-is translated alone instead of in a batch. The code is the lesson's own, read from the notebook.
+``planted_bugs.json`` the loss, BLEU on the lesson's test set, and how many of 60 translations, of sentences of all
+lengths, change when a sentence is translated alone instead of in a batch. The code is the lesson's own, read from the
+notebook.
 """
 
 import argparse
@@ -52,13 +53,14 @@ def train(name: str, seed: int, steps: int) -> dict:
         lesson_04["plant"](name, layer)
     log = fit(model, lesson_04["batches"](), steps=steps, lr=6e-3, loss=lesson_04["loss"], live=False,
               label=f"{name}, seed {seed}")
-    sources, references = zip(*((pair.source, pair.target) for pair in lesson_04["test"]))
+    sources, references = ([getattr(pair, side) for pair in lesson_04["test"]] for side in ("source", "target"))
     written = [words for i in range(0, len(sources), 60) for words in translate(model, sources[i:i + 60])]
-    alone = [translate(model, [words])[0] for words in sources[:60]]
+    some = sources[::len(sources) // 60]                                # the test set is ordered by length
+    alone = [translate(model, [words])[0] for words in some]
     return {"seed": seed, "loss": [round(sum(log.loss[i:i + 10]) / len(log.loss[i:i + 10]), 3)
                                    for i in range(0, len(log.loss), 10)],
             "bleu": round(bleu(written, references), 1),
-            "alone": sum(one != batched for one, batched in zip(alone, written))}
+            "alone": sum(one != batched for one, batched in zip(alone, translate(model, some), strict=True))}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -74,7 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
     for seed in options.seeds:
         for name, runs in results["models"].items():
             runs.append(train(name, seed, options.steps))
-            print(name, {key: value for key, value in runs[-1].items() if key != "loss"}, runs[-1]["loss"][-1], flush=True)
+            print(name, *(runs[-1][what] for what in ("seed", "bleu", "alone")), runs[-1]["loss"][-1], flush=True)
             store(options.out, command, options.seeds, results)
 
 

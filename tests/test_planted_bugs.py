@@ -1,0 +1,78 @@
+"""The script behind lesson 04's *Would the loss have told?*: four models of the notebook's own code, trained alike."""
+
+import importlib
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from course_utils import data
+from course_utils.claims.stored import EXPERIMENTS, stored
+from course_utils.data import train_test
+
+sys.path.insert(0, str(EXPERIMENTS))
+script = importlib.import_module("planted_bugs")
+PARTS = {"A": {"PartA"}, "B": set(), "C": {"PartC"}, "D": {"PartD"}}
+
+
+@pytest.fixture
+def trained(monkeypatch, tmp_path):
+    """What each of the four was trained with, and what was stored of it."""
+    given, kept = {}, []
+
+    def fit(model, batches, *, label, **settings):
+        weights = [parameter.sum().item() for parameter in model.parameters()]
+        parts = {type(part).__name__ for layer in model.decoder.layers for part in layer.modules()}
+        order = [batch.target.tolist() for batch, _ in zip(batches, range(3), strict=False)]
+        given[label] = parts, weights, order, {**settings, "loss": settings["loss"].__name__}
+        return SimpleNamespace(loss=[2.0, 1.0] * 10)
+
+    monkeypatch.setattr(script, "fit", fit)
+    monkeypatch.setattr(data, "train_test", lambda *_, seed: train_test(300, 70, seed=seed))
+    lesson = script.lesson
+
+    def few(seed):
+        names = lesson(seed)
+        return names | {"translate": lambda model, sources: [["oui"] for _ in sources]}
+
+    monkeypatch.setattr(script, "lesson", few)
+    monkeypatch.setattr(script, "store", lambda path, command, seeds, results: kept.append((command, results)))
+    monkeypatch.setenv("COURSE_SEED", "0")
+    script.main(["--seeds", "1", "--out", str(tmp_path / "here.json")])
+    return given, kept[-1]
+
+
+def test_the_four_differ_in_their_part_only(trained):
+    given, (command, results) = trained
+    assert list(given) == [f"{name}, seed 1" for name in PARTS]
+    (_, *first), *others = given.values()
+    assert all(other == first for _, *other in others)
+    for (parts, *_), planted in zip(given.values(), PARTS.values(), strict=True):
+        assert {part for part in parts if part.startswith("Part")} == planted
+    assert first[-1] == {"steps": script.STEPS, "lr": 6e-3, "loss": "loss", "live": False}
+    assert command == "python experiments/planted_bugs.py --steps 1000 --seeds 1"
+    assert results["models"]["A"] == [{"seed": 1, "loss": [1.5, 1.5], "bleu": 0.0, "alone": 0}]
+
+
+def test_only_the_axis_of_the_norm_differs(monkeypatch):
+    """A's norm gives LayerNorm's result where there is only one position and as many features as positions."""
+    monkeypatch.setattr(data, "train_test", lambda *_, seed: train_test(300, 70, seed=seed))
+    monkeypatch.setenv("COURSE_SEED", "0")
+    names = script.lesson(0)
+    torch.manual_seed(0)
+    norm = names["nn"].LayerNorm(5)
+    torch.nn.init.normal_(norm.weight)
+    x = torch.randn(1, 5, 5)
+    plain = torch.nn.functional.layer_norm(x.mT, (5,)).mT
+    norm.__class__ = names["PartA"]
+    torch.testing.assert_close(norm(x), plain * norm.weight + norm.bias)
+
+
+def test_the_stored_runs_are_those_of_the_script():
+    measured = stored("planted_bugs")
+    assert measured.results["steps"] == script.STEPS
+    assert list(measured.results["models"]) == [*PARTS]
+    for runs in measured.results["models"].values():
+        assert [run["seed"] for run in runs] == list(measured.seeds) == [0, 1, 2, 3, 4]
+        assert all(len(run["loss"]) == script.STEPS / 10 for run in runs)
