@@ -64,12 +64,12 @@ ALT = {
         "again N times. Cross-attention takes its query from the decoder, keys and values from the memory. A last "
         "norm, then linear and softmax (7), give the next word (8), “là”, which goes back in.",
     "04_encode":
-        "The upper row of the map, the encoder, which `encode` computes. “I am here <eos>” goes through embedding plus "
+        "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding plus "
         "position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and is "
         "added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer stands there N "
         "times. After a last norm (3) comes the memory, (B, T_k, d_model).",
     "04_decode":
-        "The lower row of the map, the decoder, which `decode` and `logits` compute. “<bos> je suis” goes through "
+        "The lower row of the map, the decoder, which `Decoder` computes. “<bos> je suis” goes through "
         "embedding plus position (1) onto the residual path. Three branches leave it and are added to it, each "
         "through a norm (3): masked self-attention (5), cross-attention (6), whose keys and values come from the "
         "memory, and feed-forward (4). This layer stands there N times. A last norm (3), then linear and softmax (7), "
@@ -86,10 +86,11 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts that stand beside attention. The residual path carries a token on: x goes straight on, a branch "
-        "leads through a part F, and what F computes is added, x + F(x). LayerNorm keeps one scale: three tokens, a row "
-        "of numbers for each; the mean μ and the standard deviation σ are those of one row. Feed-forward works on a "
-        "token: three tokens, for each the same small network by itself, narrow, wide, narrow.",
+        "Three parts that stand beside attention, and why. Attention mixes tokens, so the residual path keeps the old one, "
+        "too: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Every plus "
+        "adds, so LayerNorm goes back to one scale: three tokens, a row of numbers for each; the mean μ and the "
+        "standard deviation σ are those of one row. Attention averages, so the feed-forward network makes something "
+        "new: three tokens, for each the same small network by itself, narrow, wide, narrow.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -111,8 +112,8 @@ ALT = {
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
         "query, keys and mask. The memory enters cross_attention.",
     "04_read_grid":
-        "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Above, seen, (T_q, T_q): "
-        "a column for each word of the target, x at 0, 1 and 2, which changes. Below, read, (T_q, T_k): a column for "
+        "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen, (T_q, T_q): "
+        "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
@@ -318,12 +319,14 @@ def layer_norm():
 
 
 def parts():
-    axes = card(370)
-    for x, name, what in ((165, "residual path", "carries a token on"), (480, "LayerNorm", "keeps one scale"),
-                          (795, "feed-forward", "works on a token")):
-        box(axes, x, 185, 304, 346, fill=BAND, edge="none", corner=10)
-        text(axes, x, 40, name, 24, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 330, what, 24)
+    axes = card(380)
+    for x, name, why, what in ((165, "residual path", "Attention mixes tokens:", "keep the old one, too"),
+                               (480, "LayerNorm", "Every plus adds:", "back to one scale"),
+                               (795, "feed-forward", "Attention averages:", "make something new")):
+        box(axes, x, 190, 304, 356, fill=BAND, edge="none", corner=10)
+        text(axes, x, 38, name, 24, GOOD if name == "residual path" else INK, "bold")
+        text(axes, x, 312, why, 23, MUTED)
+        text(axes, x, 344, what, 23, INK, "bold")
     arrow(axes, (35, 190), (202, 190), GOOD, 3)
     arrow(axes, (230, 190), (297, 190), GOOD, 3)
     path(axes, (75, 190), (75, 112), (100, 112))
@@ -331,7 +334,7 @@ def parts():
     path(axes, (194, 112), (216, 112), (216, 175))
     disc(axes, 216, 190, "+", GOOD, radius=14, size=22)
     text(axes, 50, 214, "$x$", 26)
-    text(axes, 165, 270, "$x + F(x)$", 28)
+    text(axes, 165, 264, "$x + F(x)$", 28)
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
     grid(axes, 345, 92, 0.45 * block, INK, (22, 36), frame=0)
     for t in (1, 2):
@@ -340,14 +343,14 @@ def parts():
     arrow(axes, (524, 146), (546, 146), GOOD, 2.4)
     text(axes, 586, 146, "$\\mu,\\ \\sigma$", 28, GOOD)
     text(axes, 480, 220, "mean, deviation", 22, GOOD)
-    text(axes, 480, 270, "$(x - \\mu)/\\sigma$", 28)
+    text(axes, 480, 264, "$(x - \\mu)/\\sigma$", 28)
     for x in (705, 795, 885):
         area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 138), (x - 36, 138), fill=tint(VALUE, 0.35))
         area(axes, (x - 36, 138), (x + 36, 138), (x + 14, 184), (x - 14, 184), fill=tint(VALUE, 0.35))
         path(axes, (x - 36, 138), (x + 36, 138), color=PAPER, line=2, head=False)
         arrow(axes, (x, 74), (x, 90))
         arrow(axes, (x, 185), (x, 207))
-    text(axes, 795, 270, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
+    text(axes, 795, 264, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
     return axes
 
 
@@ -425,23 +428,24 @@ def decoder_layer():
 
 
 def read_grid():
-    axes = card(446, 560)
-    size, tall, left = 21, 38, 130
+    axes = card(300)
+    size, tall, top = TYPE, 56, 118
 
-    def table(name, shape, top, what, wide, columns):
-        text(axes, 24, top - 78, name, size, INK, "bold", "left", code=True)
-        text(axes, 98, top - 78, shape, size, MUTED, align="left")
-        text(axes, left + wide * len(columns) / 2, top - 48, what, size, KEY if name == "read" else QUERY, "bold")
+    def table(name, shape, start, what, wide, columns):
+        left = start + 104
+        text(axes, start, 30, name, size, INK, "bold", "left", code=True)
+        text(axes, start + 66, 30, shape, size, MUTED, align="left")
+        text(axes, left + wide * len(columns) / 2, 66, what, size, KEY if name == "read" else QUERY, "bold")
         for j, (word, color) in enumerate(columns):
-            text(axes, left + (j + 0.5) * wide, top - 18, word, size, color, code=word.startswith("x["))
+            text(axes, left + (j + 0.5) * wide, 98, word, size, color, code=word.startswith("x["))
         for t in range(3):
             y = top + (t + 0.5) * tall
-            text(axes, 24, y, f"output {t}", size, QUERY, align="left")
+            text(axes, start, y, f"output {t}", size, QUERY, align="left")
             for j in range(len(columns)):
                 box(axes, left + (j + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
 
-    table("seen", "(T_q, T_q)", 104, "a word of the target changes", 92, [(f"x[{t}]", QUERY) for t in range(3)])
-    table("read", "(T_q, T_k)", 322, "a word of the memory changes", 59,
+    table("seen", "(T_q, T_q)", 14, "a word of the target changes", 86, [(f"x[{t}]", QUERY) for t in range(3)])
+    table("read", "(T_q, T_k)", 424, "a word of the memory changes", 60,
           [(word, KEY if word == "word" else MUTED) for word in READ])
     return axes
 
