@@ -333,7 +333,8 @@ class MultiHeadAttention(nn.Module):
                 four axes that broadcast to ``(B, n_heads, T_q, T_k)``.
             bias: added to the scores before the softmax, finite, broadcastable to ``(B, n_heads, T_q, T_k)``, e.g.
                 `alibi`.
-            need_weights: if not, PyTorch's kernel attends, which never stores the weights.
+            need_weights: by default, as in ``nn.MultiheadAttention``; a model returns them, which are many, only if
+                asked. Without them PyTorch's kernel attends, which never stores them.
 
         Returns:
             ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout, or ``None``.

@@ -38,18 +38,18 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60,
-           need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
+           need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
     """Take the most probable word at every step until all sentences have ended.
 
     Args:
         model: with ``encode`` and ``decode`` as above; set to evaluation mode for the call.
         source: ids ``(B, T_k)``, or whatever the model encodes, such as image features ``(B, C, H, W)``.
         max_len: longest output in tokens.
-        need_weights: whether to ask for the weights of every step, and keep them.
+        need_weights: whether to ask for the weights of every step; a `Seq2Seq` gives its own unasked.
 
     Returns:
         ids ``(B, T_q)`` (after EOS they mean nothing; ``Vocab.decode`` stops there), weights
-        ``(B, …, T_q, T_k)``, or ``None`` if they are not needed or the model has no attention.
+        ``(B, …, T_q, T_k)``, or ``None`` if the model gives none.
 
     Raises:
         ValueError: if ``max_len`` is below 1, or there is no sentence.
@@ -75,7 +75,7 @@ def _write(model: nn.Module, source: Tensor, max_len: int, choose: Callable[[Ten
             word = choose(logits[:, -1]).to(device)
             done |= word == EOS
             words.append(word)
-            if need_weights and weights is not None:
+            if weights is not None:
                 all_weights.append(weights)
     weights = torch.cat(all_weights, dim=-2).cpu() if all_weights else None
     return torch.cat(words, dim=1).cpu(), weights
@@ -280,7 +280,7 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
             added = {c: tree.add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
             places = [added.get(c, -1) for c in chosen]
             complete += [i for i in map(added.get, kept) if nodes[i].finished or nodes[i].step == max_len]
-        for i in tree.follow(model, source, greedy(model, source, max_len, need_weights=False)[0][0].tolist()):
+        for i in tree.follow(model, source, greedy(model, source, max_len)[0][0].tolist()):
             nodes[i] = nodes[i]._replace(greedy=True)
         for ids in samples:
             for i in tree.follow(model, source, [int(i) for i in ids][:max_len]):
@@ -394,7 +394,7 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     for chosen in batches_by_length(sentences):
         batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
         if beam == 1:
-            rows = greedy(model, batch.source, max_len, need_weights=False)[0].tolist()
+            rows = greedy(model, batch.source, max_len)[0].tolist()
         else:
             rows = [found[0].ids for found in beam_search(model, batch.source, beam, alpha, max_len)]
         for i, row in zip(chosen, rows, strict=True):
@@ -422,7 +422,8 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab,
     for chosen in batches_by_length([source for source, *_ in pairs]):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
-            _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)))
+            _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)),
+                               need_weights=True)
         if weights is None:
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):

@@ -150,8 +150,8 @@ class EncoderDecoder(nn.Module):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
         return tree_map(lambda x: x.index_select(0, index), kept)
 
-    def forward(self, source: Tensor, target: Tensor, need_weights: bool = True) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; the weights, if needed."""
+    def forward(self, source: Tensor, target: Tensor, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
+        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; and the weights."""
         memory, state = self.encode(source)
         logits, weights, _ = self.decode(target, state, memory, need_weights)
         return logits, weights
@@ -207,11 +207,8 @@ class Seq2Seq(EncoderDecoder):
         state = torch.tanh(self.bridge(summary))                                          # (B, d_model)
         return memory, (state, torch.zeros_like(state)) if self.cell == "lstm" else state
 
-    def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = True):
-        """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (or ``None``), the last state.
-
-        Leaving the weights out saves nothing: the next state is computed from them.
-        """
+    def decode(self, target: Tensor, state, memory: Memory, need_weights: bool = False):
+        """Logits ``(B, T_q, target_size)`` for what follows each id, the weights (unasked, too), the last state."""
         check_target(target, memory.src_mask)
         outputs, weights, state = self.decoder(self.dropout(self.embed(target)), state, memory)
-        return self.output(self.dropout(outputs)), weights if need_weights else None, state
+        return self.output(self.dropout(outputs)), weights, state

@@ -158,8 +158,8 @@ def compare_decoding(batch: int, length: int) -> dict[str, float]:
     model = Transformer(WORDS, config=MODEL)
     nn.init.zeros_(model.target_embed.weight[EOS])          # its logit is 0, never the highest: nothing ends early
     source, written = torch.randint(EOS + 1, WORDS, (batch, SOURCE_LENGTH)), []
-    greedy(model, source, length)                           # a warm-up
-    cached, reread = (statistics.median(seconds(lambda m=m: written.append(greedy(m, source, length)[0]))
+    greedy(model, source, length, need_weights=True)        # a warm-up
+    cached, reread = (statistics.median(seconds(lambda m=m: written.append(greedy(m, source, length, True)[0]))
                                         for _ in range(DECODINGS)) for m in (model, WithoutCache(model)))
     assert all(ids.size(1) == length for ids in written), "it ended early"
     assert all(torch.equal(ids, written[0]) for ids in written), "with the cache the model writes other words"

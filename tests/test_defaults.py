@@ -1,11 +1,14 @@
 """What notebooks leave to the package: another default is another experiment, though no call of it has changed."""
 
+import ast
 from dataclasses import fields
 from inspect import signature
+from pathlib import Path
 
 import pytest
 from torch import nn
 
+import course_utils
 from course_utils import bert, decoding, gpt, pretraining, training, vision
 from course_utils.attention import AdditiveScore, LocationScore, MultiHeadAttention
 from course_utils.data import corpus, train_test
@@ -35,7 +38,7 @@ DEFAULTS = {
     training.sequence_loss: {"label_smoothing": 0.0},
     training.trapezoid: {"warmup": 50, "decay": 0.5},
     training.inverse_sqrt: {"warmup": 50},
-    decoding.greedy: {"max_len": 60, "need_weights": True},
+    decoding.greedy: {"max_len": 60, "need_weights": False},
     decoding.beam_search: {"beam": 4, "alpha": 0.6, "max_len": 60},
     decoding.translate: {"max_len": 60, "beam": 1, "alpha": 0.6},
     Vocab: {"min_count": 1},
@@ -51,6 +54,19 @@ DEFAULTS = {
 def test_defaults_are_those_of_the_notebooks(call):
     given = {name: each.default for name, each in signature(call).parameters.items() if each.default is not each.empty}
     assert given == DEFAULTS[call]
+
+
+def test_weights_are_returned_by_default_by_an_attention_and_by_nothing_else():
+    """Those of a model are large."""
+    found = []
+    for path in Path(course_utils.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                defaults = zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)
+                found += [(path.stem, node.name, default.value) for name, default in defaults
+                          if name.arg == "need_weights"]
+    assert len(found) > 10
+    assert [where for *where, default in found if default] == [["attention", "forward"], ["attention", "attend"]]
 
 
 @pytest.mark.parametrize(("config", "expected"), [

@@ -294,7 +294,7 @@ def test_without_the_weights_it_computes_the_same(pre_norm, training):
     model = make_model(pre_norm=pre_norm).train(training)
     without, none = model(SOURCE, TARGET, need_weights=False)
     assert none is None
-    logits, weights = model(SOURCE, TARGET)
+    logits, weights = model(SOURCE, TARGET, need_weights=True)
     assert weights is not None
     assert_close(without, logits, atol=1e-5, rtol=1e-5)
 
@@ -319,8 +319,8 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
     assert weights_made(lambda: model.decode(TARGET, state, memory)) == (0, 6)
     crossing = weights_made(lambda: model.decode(TARGET, state, memory, need_weights=True))
     assert crossing == (3, 6)
-    assert weights_made(lambda: greedy(model, SOURCE, 2)) == (6, 15)
-    for unasked in (lambda: greedy(model, SOURCE, 2, need_weights=False), lambda: sample(model, SOURCE, max_len=2)):
+    assert weights_made(lambda: greedy(model, SOURCE, 2, need_weights=True)) == (6, 15)
+    for unasked in (lambda: greedy(model, SOURCE, 2), lambda: sample(model, SOURCE, max_len=2)):
         assert weights_made(unasked) == (0, 15)
     assert weights_made(lambda: beam_search(model, SOURCE, beam=3, max_len=2))[0] == 0
     batch = Batch(SOURCE, TARGET)
@@ -330,7 +330,7 @@ def test_weights_are_made_only_where_they_are_returned(monkeypatch):
 
 def test_the_weights_are_those_of_the_cross_attention_layer_by_layer():
     model = make_model(n_layers=3).eval()
-    _, weights = model(SOURCE, TARGET)
+    _, weights = model(SOURCE, TARGET, need_weights=True)
     assert weights.shape == (B, 3, SMALL.n_heads, T_Q, T_K)
     assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:-1]))
     assert torch.equal(weights > 0, (SOURCE != PAD)[:, None, None, None].expand_as(weights))
@@ -349,7 +349,7 @@ def test_the_weights_are_those_of_the_cross_attention_layer_by_layer():
 @pytest.mark.parametrize("pieces", [(1, 1, 1, 1, 1), (2, 3), (1, 3, 1)], ids=str)
 def test_decoding_in_pieces_equals_one_pass(pieces, pre_norm, training):
     model = make_model(pre_norm=pre_norm).train(training)
-    logits, weights = model(SOURCE, TARGET)
+    logits, weights = model(SOURCE, TARGET, need_weights=True)
     memory, state = model.encode(SOURCE)
     assert [cache.k.shape for cache in state] == [(B, 4, 0, 4)] * SMALL.n_layers
     found, found_weights, written = [], [], 0
@@ -536,9 +536,10 @@ def test_greedy_weights_are_those_of_teacher_forcing(trained):
     """Layers and heads in front, steps put together."""
     model, _ = trained
     batch = collate(encode_pairs(PAIRS, ENGLISH, FRENCH))
-    ids, weights = greedy(model, batch.source)
+    ids, weights = greedy(model, batch.source, need_weights=True)
+    read = torch.cat([torch.full((len(PAIRS), 1), BOS), ids[:, :-1]], dim=1)
     with evaluating(model):
-        _, forced = model(batch.source, torch.cat([torch.full((len(PAIRS), 1), BOS), ids[:, :-1]], dim=1))
+        _, forced = model(batch.source, read, need_weights=True)
     assert weights.shape == (len(PAIRS), 2, 4, ids.size(1), batch.source.size(1))
     assert_close(weights, forced)
 
@@ -549,7 +550,7 @@ def test_attention_records_have_layers_and_heads_in_front(trained):
         assert record.weights.shape == (2, 4, len(target), len(source) + 1)
         alone = collate(encode_pairs([(source, target)], ENGLISH, FRENCH))
         with evaluating(model):
-            _, expected = model(alone.source, alone.target[:, :-1])
+            _, expected = model(alone.source, alone.target[:, :-1], need_weights=True)
         assert_close(record.weights, expected[0, :, :, :len(target)])
 
 
