@@ -2,7 +2,8 @@
 
 Shapes: ``query (B, T_q, d_query)``, ``keys (B, T_k, d_key)``, ``values (B, T_k, d_value)``, ``scores`` and ``weights
 (B, T_q, T_k)``; with several heads ``(B, n_heads, T_q, T_k)``. Masks are boolean and ``True`` means *may attend*. With
-more keys than queries (a cache), the queries are the last positions.
+more keys than queries (a cache), the queries are the last positions. Two axes of a mask are always ``(T_q, T_k)``: a
+padding mask is ``(B, 1, T_k)``, because ``(B, T_k)`` of as many sentences as queries cannot be told from them.
 """
 
 import math
@@ -53,8 +54,7 @@ class AttentionRecord(NamedTuple):
 def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     """Refuse a mask that is not boolean (TypeError) or does not fit scores ``(B, …, T_q, T_k)`` (ValueError).
 
-    Only the shape is looked at. A padding mask ``(B, T_k)`` lacks the axis of the queries, but with as many sentences
-    as queries it has the shape of ``(T_q, T_k)`` and is read as that.
+    Only the shape is looked at, see the beginning of this file.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is a {type(mask).__name__}"
@@ -65,7 +65,7 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
     if not fits:
         raise ValueError(f"mask has shape {tuple(mask.shape)}, scores have {tuple(shape)}; expected (T_q, T_k), or "
                          "(B, 1 or T_q, T_k), one axis more with heads. A padding mask (B, T_k) needs an axis for the "
-                         "queries: mask.unsqueeze(1). Two axes are always read as (T_q, T_k).")
+                         "queries: mask.unsqueeze(1).")
 
 
 def check_values(keys: Tensor, values: Tensor) -> None:
