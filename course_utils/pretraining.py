@@ -79,15 +79,19 @@ def new_bert(vocab_size: int, seed: int, config: Config = LITTLE, trunk: type[be
 
 
 def batches_of(pieces: WordPiece, texts: Sequence[str | tuple[str, str]], size: int, seed: int,
-               labels: Sequence[int] | None = None) -> list[Texts]:
-    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0."""
+               labels: Sequence[int] | None = None, max_len: int = LITTLE.max_len) -> list[Texts]:
+    """Batches of texts, or of pairs of texts, of similar length, in random order; without labels these are 0.
+
+    A text of more than ``max_len`` pieces is a ``ValueError``, here and in the other functions.
+    """
     pairs = _pairs(texts)
     rows = sorted(zip(pairs, [0] * len(pairs) if labels is None else labels, strict=True),
                   key=lambda row: len(f"{row[0][0]} {row[0][1]}".split()))
     batches = []
     for i in range(0, len(rows), size):
         first, second = zip(*(pair for pair, _ in rows[i:i + size]), strict=True)
-        batches.append(Texts(*pieces.batch(first, second), torch.tensor([label for _, label in rows[i:i + size]])))
+        batches.append(Texts(*pieces.batch(first, second, max_len, cut=False),
+                             torch.tensor([label for _, label in rows[i:i + size]])))
     random.Random(seed).shuffle(batches)
     return batches
 
@@ -150,10 +154,11 @@ def class_loss(classifier: nn.Module, batch: Texts) -> tuple[Tensor, int]:
     return F.cross_entropy(classifier(*batch[:3]), batch.labels), len(batch.labels)
 
 
-def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> tuple[float, float]:
+def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[str, str]],
+             max_len: int = LITTLE.max_len) -> tuple[float, float]:
     """Mean loss in nats over the masked pieces of texts, and the accuracy; masked once, the same for every model."""
     masked, generator, losses, hits = masker(pieces), torch.Generator().manual_seed(7), [], []
-    for batch in batches_of(pieces, texts, 100, seed=0):
+    for batch in batches_of(pieces, texts, 100, seed=0, max_len=max_len):
         inputs, targets = masked(batch.ids, generator)
         is_target = targets != -100
         with evaluating(model):
@@ -163,10 +168,11 @@ def held_out(model: Pretraining, pieces: WordPiece, texts: Sequence[str | tuple[
     return float(torch.cat(losses).mean()), float(torch.cat(hits).float().mean())
 
 
-def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]]) -> Tensor:
+def predicted(classifier: nn.Module, pieces: WordPiece, texts: Sequence[str | tuple[str, str]],
+              max_len: int = LITTLE.max_len) -> Tensor:
     """The class with the highest logit for each text, ``(len(texts),)``."""
     pairs = _pairs(texts)
-    encoded = [pieces.batch(*zip(*pairs[i:i + 64], strict=True)) for i in range(0, len(pairs), 64)]
+    encoded = [pieces.batch(*zip(*pairs[i:i + 64], strict=True), max_len, cut=False) for i in range(0, len(pairs), 64)]
     with evaluating(classifier):
         return torch.cat([classifier(*batch).argmax(dim=-1) for batch in encoded])
 

@@ -24,6 +24,7 @@ from course_utils.pretraining import (
 from course_utils.training import fit
 
 SENTENCES = [f"the {noun} is {kind} ." for noun in ("queen", "law", "city", "letter") for kind in ("new", "old", "red")]
+LONGER = replace(LITTLE, max_len=80)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,21 @@ def test_no_text_and_one_string_are_refused(pieces, use):
         use(pieces, [])
     with pytest.raises(TypeError, match="texts is one string, 'the queen'"):
         use(pieces, "the queen")
+
+
+@pytest.mark.parametrize("use", [
+    lambda pieces, texts, **limit: batches_of(pieces, texts, 2, seed=0, **limit),
+    lambda pieces, texts, **limit: held_out(new_bert(len(pieces), 0, LONGER), pieces, texts, **limit),
+    lambda pieces, texts, **limit: predicted(classifier_on(new_bert(len(pieces), 0, LONGER), 0), pieces, texts,
+                                             **limit)])
+def test_a_text_that_is_too_long_is_named_and_not_cut(pieces, use):
+    many = " ".join(["queen"] * 70)
+    with pytest.raises(ValueError, match=r"'queen queen .* has 72 pieces with \[CLS\] and \[SEP\]; expected at most "
+                                         r"max_len=64\. Cut it"):
+        use(pieces, ["the queen", many, "a law"])
+    with pytest.raises(ValueError, match="has 73 pieces"):
+        use(pieces, [(many[:240], many[240:])])
+    use(pieces, ["the queen", many, "a law"], max_len=72)
 
 
 def test_batches_hold_every_text_once_with_its_label(pieces):

@@ -8,6 +8,7 @@ made with it, but its trainer was never published. A piece that begins inside a 
 import math
 import re
 import string
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -112,15 +113,25 @@ class WordPiece:
         first, rest = ["[CLS]", *a, "[SEP]"], [*b, "[SEP]"] if second is not None else []
         return [self.ids[piece] for piece in first + rest], [0] * len(first) + [1] * len(rest)
 
-    def batch(self, texts: Sequence[str], seconds: Sequence[str | None] | None = None, max_len: int = 512) -> Encoded:
-        """Texts, or pairs of texts, as tensors: `encode` each, and pad to the longest."""
+    def batch(self, texts: Sequence[str], seconds: Sequence[str | None] | None = None, max_len: int = 512,
+              cut: bool = True) -> Encoded:
+        """Texts, or pairs of texts, as tensors: `encode` each, and pad to the longest.
+
+        ``cut=False``: a text of more than ``max_len`` pieces is a ``ValueError`` and does not lose its end.
+        """
         if isinstance(texts, str) or not texts:
             raise ValueError(f"batch was given {texts!r}; expected a list of at least one text.")
         if isinstance(seconds, str) or (seconds is not None and len(seconds) != len(texts)):
             raise ValueError(f"{len(texts)} texts, and as second texts {seconds!r:.80}; expected a list of as many.")
-        pairs = zip(texts, [None] * len(texts) if seconds is None else seconds, strict=True)
-        ids, segments = zip(*(map(torch.tensor, self.encode(*pair, max_len)) for pair in pairs), strict=True)
+        pairs = list(zip(texts, [None] * len(texts) if seconds is None else seconds, strict=True))
+        longest = max_len if cut else sys.maxsize
+        ids, segments = zip(*(map(torch.tensor, self.encode(*pair, longest)) for pair in pairs), strict=True)
         lengths = torch.tensor([len(row) for row in ids])
+        if lengths.max() > max_len:
+            text = " ".join(filter(None, pairs[lengths.argmax()]))
+            raise ValueError(f"{text!r:.60} has {lengths.max()} pieces with [CLS] and [SEP]; expected at most "
+                             f"max_len={max_len}. Cut it into sentences, leave it out, or give a larger max_len here "
+                             "and in the model's config.")
         return Encoded(pad_sequence(ids, batch_first=True, padding_value=self.ids["[PAD]"]),
                        torch.arange(int(lengths.max())) < lengths.unsqueeze(1),
                        pad_sequence(segments, batch_first=True))
