@@ -55,6 +55,12 @@ def sequence_loss(model: nn.Module, batch: Batch, label_smoothing: float = 0.0) 
     return loss, n_words
 
 
+def label_loss(model: nn.Module, batch: tuple[Tensor, ...]) -> tuple[Tensor, int]:
+    """Mean cross-entropy in nats of a batch ``(*inputs, labels)`` with labels ``(B,)``; and their number."""
+    *inputs, labels = batch
+    return F.cross_entropy(model(*inputs), labels), len(labels)
+
+
 def trapezoid(step: int, steps: int, warmup: int = 50, decay: float = 0.5) -> float:
     """Factor on the learning rate: up in ``warmup`` steps (a quarter of a short run), flat, then down to 0.
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .arguments import at_least
 from .decoding import evaluating
-from .training import fit
+from .training import fit, label_loss
 from .transformer import Config, EncoderLayer
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -152,12 +152,6 @@ class ViT(nn.Module):
             weights.append(of_layer)
         logits = self.output(self.norm(x[:, 0]))
         return (logits, torch.stack(weights, dim=1)) if need_weights else logits
-
-
-def label_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> tuple[Tensor, int]:
-    """Cross-entropy of a batch ``(inputs, labels)``, for `training.fit`; and the number of labels."""
-    inputs, labels = batch
-    return F.cross_entropy(model(inputs), labels), len(labels)
 
 
 def features(cnn: DigitCNN, drawn: list[Scene]) -> Tensor:

@@ -31,7 +31,7 @@ ALLOWED = {
     "measuring": set(),
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "plotting": {"widgets"},
-    "pretraining": {"arguments", "bert", "data.wordpiece", "decoding", "transformer"},
+    "pretraining": {"arguments", "bert", "data.wordpiece", "decoding", "training", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "arguments", "data.text"},
     "sizes": {"bert", "gpt", "language_models", "transformer"},
