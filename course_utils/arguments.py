@@ -96,17 +96,3 @@ def no_nan(logits: Tensor) -> None:
     if logits.isnan().any():
         raise FloatingPointError("the model's logits are NaN. Was its training stopped because the loss was no number? "
                                  "Make the model anew and train it at a lower learning rate.")
-
-
-class Embedding(nn.Embedding):
-    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
-        try:
-            return super().forward(ids)
-        except IndexError:
-            last = self.num_embeddings - 1
-            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
-                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
-                             "model with the vocabulary's size.") from None

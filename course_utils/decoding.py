@@ -7,7 +7,6 @@ which weights may be ``None`` unless they are asked for with ``need_weights=True
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -17,24 +16,7 @@ from torch import Tensor, nn
 from .arguments import at_least, check_number, no_nan
 from .attention import AttentionRecord
 from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """The device of the model's parameters."""
-    return next(model.parameters()).device
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside the block; afterwards every submodule is back in its former mode."""
-    modes = [(part, part.training) for part in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for part, was_training in modes:
-            part.training = was_training
+from .models import device_of, evaluating
 
 
 def greedy(model: nn.Module, source: Tensor, max_len: int = 60,

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from . import bert
 from .arguments import at_least_one
 from .data.wordpiece import WordPiece
-from .decoding import evaluating
+from .models import evaluating
 from .training import label_loss as class_loss  # noqa: F401 (lesson 05 knows it by this name)
 from .transformer import Config
 

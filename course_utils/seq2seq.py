@@ -1,4 +1,4 @@
-"""Encoder-decoders: what all of them share, and the recurrent ones, with and without attention.
+"""Recurrent encoder-decoders, with and without attention.
 
 Shapes: ``source (B, T_k)`` and ``target (B, T_q)`` are ids, ``logits (B, T_q, vocab)``; ``weights (B, T_q, T_k)`` are
 the attention weights, ``None`` for a decoder that has none; ``state (B, d_model)`` is what a decoder carries to its
@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils._pytree import tree_map
 
-from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
+from .arguments import at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
 from .data.text import PAD
+from .models import Embedding, EncoderDecoder
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 
@@ -140,21 +141,6 @@ class BahdanauDecoder(AttentionDecoder):
             outputs.append(torch.cat([hidden(state), context, word], dim=-1))             # (B, 2 * d_model + d_embed)
             all_weights.append(weights)
         return torch.tanh(self.combine(torch.stack(outputs, dim=1))), torch.cat(all_weights, dim=1), state
-
-
-class EncoderDecoder(nn.Module):
-    """What all encoder-decoders share; a subclass has ``encode(source)`` and ``decode(target, state, memory,
-    need_weights)``, see `Seq2Seq`."""
-
-    def reorder(self, kept, index: Tensor):
-        """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        return tree_map(lambda x: x.index_select(0, index), kept)
-
-    def forward(self, source: Tensor, target: Tensor, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; and the weights."""
-        memory, state = self.encode(source)
-        logits, weights, _ = self.decode(target, state, memory, need_weights)
-        return logits, weights
 
 
 class Seq2Seq(EncoderDecoder):

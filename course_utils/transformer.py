@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids, check_length, check_share, check_source, check_target
+from .arguments import at_least, check_ids, check_length, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
-from .seq2seq import EncoderDecoder
+from .models import Embedding, EncoderDecoder
 
 
 class FeedForward(nn.Sequential):
@@ -268,12 +268,3 @@ class Transformer(EncoderDecoder):
         x = self.embed(target, self.target_embed, start=state[0].k.size(2))
         x, weights, state = self.decoder(x, memory.caches, memory.src_mask, state, need_weights)
         return x @ self.target_embed.weight.T, weights, state
-
-
-def init_weights(model: nn.Module) -> None:
-    """Draw a model's matrices from a normal distribution of deviation 0.02, as in BERT's code; biases 0."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear | nn.Embedding):
-            nn.init.normal_(module.weight, std=0.02)
-        if isinstance(module, nn.Linear) and module.bias is not None:
-            nn.init.zeros_(module.bias)

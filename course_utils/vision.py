@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 
 from .arguments import at_least
-from .decoding import evaluating
+from .models import evaluating
 from .training import fit, label_loss
 from .transformer import Config, EncoderLayer
 

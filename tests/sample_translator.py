@@ -8,7 +8,8 @@ from safetensors.torch import load_file
 
 from course_utils.data import grammar
 from course_utils.data.text import BOS, EOS, Vocab, collate, encode_pairs
-from course_utils.decoding import batches_by_length, evaluating, greedy
+from course_utils.decoding import batches_by_length, greedy
+from course_utils.models import evaluating
 from course_utils.seq2seq import Seq2Seq
 from course_utils.transformer import Config, Transformer
 from course_utils.widgets import two_translators

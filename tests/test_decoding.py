@@ -17,13 +17,13 @@ from course_utils.decoding import (
     batches_by_length,
     beam_search,
     beam_tree,
-    evaluating,
     greedy,
     length_penalty,
     sample,
     translate,
     truncate,
 )
+from course_utils.models import evaluating
 from course_utils.seq2seq import Seq2Seq
 from course_utils.transformer import Config, Transformer
 

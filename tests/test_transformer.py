@@ -13,14 +13,8 @@ from torch.testing import assert_close
 
 from course_utils.attention import MultiHeadAttention, causal_mask, sinusoidal
 from course_utils.data.text import BOS, EOS, PAD, Batch, Vocab, collate, encode_pairs
-from course_utils.decoding import (
-    attention_records,
-    beam_search,
-    evaluating,
-    greedy,
-    sample,
-    translate,
-)
+from course_utils.decoding import attention_records, beam_search, greedy, sample, translate
+from course_utils.models import evaluating
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import (
     BASE,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..arguments import at_least_one
-from ..decoding import evaluating
+from ..models import evaluating
 from ..transformer import Cache
 from .model import GPT
 
