@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .arguments import at_least, check_ids, check_length
 from .attention import MultiHeadAttention
 from .efficient import RelativeAttention, sdpa
-from .models import Embedding
+from .models import Embedding, init_embedding
 from .transformer import Config, SelfAttentionLayer
 
 
@@ -30,7 +30,7 @@ class _LanguageModel(nn.Module):
         at_least(1, vocab_size=vocab_size)
         self.max_len = config.max_len
         self.embed = Embedding(vocab_size, config.d_model)
-        nn.init.normal_(self.embed.weight, std=config.d_model ** -0.5)      # times sqrt(d_model): variance 1
+        init_embedding(self.embed)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(_Layer(config, attention()) for _ in range(config.n_layers))
         self.norm = config.last_norm()

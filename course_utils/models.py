@@ -22,6 +22,11 @@ class Embedding(nn.Embedding):
                              "model with the vocabulary's size.") from None
 
 
+def init_embedding(table: nn.Embedding) -> None:
+    """Draw vectors that, times ``sqrt(d_model)`` as a Transformer reads them, have numbers of variance 1."""
+    nn.init.normal_(table.weight, std=table.embedding_dim ** -0.5)
+
+
 def init_weights(model: nn.Module) -> None:
     """Draw a model's matrices from a normal distribution of deviation 0.02, as in BERT's code; biases 0."""
     for module in model.modules():

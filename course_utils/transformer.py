@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .arguments import at_least, check_ids, check_length, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
-from .models import Embedding, EncoderDecoder
+from .models import Embedding, EncoderDecoder, init_embedding
 
 
 class FeedForward(nn.Sequential):
@@ -232,7 +232,7 @@ class Transformer(EncoderDecoder):
         self.target_embed = Embedding(source_size if one_table else target_size, config.d_model)
         self.source_embed = self.target_embed if one_table else Embedding(source_size, config.d_model)
         for table in (self.source_embed, self.target_embed):
-            nn.init.normal_(table.weight, std=config.d_model ** -0.5)       # times sqrt(d_model): variance 1
+            init_embedding(table)
         self.register_buffer("positions", sinusoidal(config.max_len, config.d_model), persistent=False)
         self.dropout = nn.Dropout(config.dropout)
         self.encoder, self.decoder = Encoder(config), Decoder(config)
