@@ -96,7 +96,7 @@ def endless(batches: Iterable) -> Iterator:
                              "generator, which can be gone through only once.")
 
 
-@rehearsed
+@rehearsed(History)
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
         schedule: Callable[[int, int], float] = trapezoid, label: str = "training", live: bool = True,

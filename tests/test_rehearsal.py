@@ -28,7 +28,7 @@ from course_utils.kernel.rehearsal import rehearsed
 from course_utils.publish.notebooks import METADATA, execute, read, write
 from course_utils.publish.tasks import alone, tasks
 from course_utils.seq2seq import Seq2Seq
-from course_utils.training import fit, inverse_sqrt
+from course_utils.training import History, fit, inverse_sqrt
 
 LOSS = """
 def loss(model, points):
@@ -333,7 +333,7 @@ def test_a_broken_file_is_trained_over(keep, capsys, tmp_path):
 
 def test_a_decorated_fit_looks_like_itself():
     assert fit.__name__ == "fit"
-    assert isinstance(rehearsed(fit), types.FunctionType)
+    assert isinstance(rehearsed(History)(fit), types.FunctionType)
 
 
 # --- the command --------------------------------------------------------------------------------------------------

@@ -43,33 +43,36 @@ BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType,
 CODE = (types.MethodType, types.FunctionType, partial, staticmethod, classmethod, property, type, *BY_NAME)
 
 
-def rehearsed(fit: Callable) -> Callable:
-    """`fit` with a memory: in a notebook it loads a rehearsed training, and says so; otherwise it trains.
+def rehearsed(result: type) -> Callable:
+    """A decorator that gives `fit` a memory: in a notebook it loads a rehearsed training, and says so; else it trains.
 
-    The environment variable ``COURSE_REHEARSAL`` overrides this: ``off`` always trains; any other value (set by
-    ``course rehearse``) names the folder in which trainings are kept.
+    ``result`` is the class of what `fit` returns, made anew of a kept training. The environment variable
+    ``COURSE_REHEARSAL`` overrides this: ``off`` always trains; any other value (set by ``course rehearse``) names the
+    folder in which trainings are kept.
     """
-    signature = inspect.signature(fit)
+    def remembering(fit: Callable) -> Callable:
+        signature = inspect.signature(fit)
 
-    @wraps(fit)
-    def loaded_or_trained(model, *args, **settings):
-        mode = os.environ.get(REHEARSAL, "")
-        before = kept = None
-        if mode != LIVE and in_notebook() and (mode or any_kept()):
-            call = signature.bind(model, *args, **settings)
-            call.apply_defaults()
-            before = _walked(call.arguments)
-        if before and not mode:
-            kept = _load(model, before, call.arguments)
-        for tell in TOLD if not mode else ():
-            tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"), kept is not None)
-        if kept:
-            return signature.return_annotation(**kept)                # a History
-        history = fit(model, *args, **settings)
-        if before and mode and not history.interrupted:
-            _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
-        return history
-    return loaded_or_trained
+        @wraps(fit)
+        def loaded_or_trained(model, *args, **settings):
+            mode = os.environ.get(REHEARSAL, "")
+            before = kept = None
+            if mode != LIVE and in_notebook() and (mode or any_kept()):
+                call = signature.bind(model, *args, **settings)
+                call.apply_defaults()
+                before = _walked(call.arguments)
+            if before and not mode:
+                kept = _load(model, before, call.arguments)
+            for tell in TOLD if not mode else ():
+                tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"), kept is not None)
+            if kept:
+                return result(**kept)
+            history = fit(model, *args, **settings)
+            if before and mode and not history.interrupted:
+                _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
+            return history
+        return loaded_or_trained
+    return remembering
 
 
 def folder() -> Path:
