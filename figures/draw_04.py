@@ -27,13 +27,15 @@ ENTROPY = -sum(p * log(p) for p in SMOOTHED)
 AHEAD = log(max(SMOOTHED) / min(SMOOTHED))
 """How far the label's score is above the others when it is reached."""
 
-PARTS = {
+ENCODER = {
     "source_embed": (1, 86, 150, 124, 52, "embedding", "+ position"),
     "encoder_attention": (2, 250, 62, 136, 52, "self-", "attention"),
     "encoder_norm_1": (3, 210, 116, 82, 28, "norm"),
     "encoder_feed_forward": (4, 420, 62, 136, 52, "feed-", "forward"),
     "encoder_norm_2": (3, 380, 116, 82, 28, "norm"),
     "encoder_norm": (3, 566, 150, 82, 28, "norm"),
+}
+DECODER = {
     "target_embed": (1, 86, 350, 124, 52, "embedding", "+ position"),
     "masked_attention": (5, 250, 262, 136, 52, "masked self-", "attention"),
     "decoder_norm_1": (3, 210, 316, 82, 28, "norm"),
@@ -45,13 +47,14 @@ PARTS = {
     "softmax": (7, 854, 350, 104, 52, "linear", "softmax"),
     "next_word": (8, 854, 262, 104, 40, "là"),
 }
-"""The map's parts: number, centre, size, label, second line."""
+PARTS = ENCODER | DECODER
+"""The map's parts, row by row: number, centre, size, label, second line."""
 
 ROWS = {
-    "encoder": ("source_embed", 504, (276, 446, 509, 628), SOURCE[:4], "(B, T_k)"),
-    "decoder": ("target_embed", 674, (276, 446, 616, 679, 800), TARGET[:3], "(B, T_q)"),
+    "encoder": (ENCODER, "source_embed", 504, (276, 446, 509, 628), SOURCE[:4], "(B, T_k)"),
+    "decoder": (DECODER, "target_embed", 674, (276, 446, 616, 679, 800), TARGET[:3], "(B, T_q)"),
 }
-"""The map's rows: where they begin, where their layer ends, where arrows on the path end, words, their shape."""
+"""The map's rows: parts, where it begins, where its layer ends, where arrows on the path end, words, their shape."""
 
 ALT = {
     "04_map":
@@ -165,13 +168,13 @@ def _branch(axes, norm, part, stream, up):
 
 def _row(axes, side, up=0):
     """A row of the map, the encoder or the decoder, ``up`` pixels above its place."""
-    embed, right, ends, words, shape = ROWS[side]
+    parts, embed, right, ends, words, shape = ROWS[side]
     stream = PARTS[embed][2] - up
     box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
     text(axes, 166, stream + 23, f"{side} layer, N times", TYPE, INK, "bold", "left")
     for begin, end in pairwise((150, *ends)):
         arrow(axes, (begin, stream), (end, stream), GOOD, 3)
-    names = [name for name, part in PARTS.items() if (part[2] > 230) == (side == "decoder")]
+    names = list(parts)
     for norm in names:
         if norm[-1].isdigit():                                      # the part it stands before is the last one named
             _branch(axes, norm, names[names.index(norm) - 1], stream, up)
