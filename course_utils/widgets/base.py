@@ -153,6 +153,7 @@ class CourseWidget(anywidget.AnyWidget):
     @classmethod
     def still_in(cls, page: str) -> bytes | None:
         """The still picture (PNG) of the first widget of this class in HTML that `to_html` has made; else ``None``."""
+        # what to_html writes around _still_html's picture: <div data-still="KEY"><img alt="WORDS" src="PICTURE">
         found = re.search(rf'<div data-still="{cls._files}-\w+"><img alt="[^"]*" src="{PNG}([^"]+)">', page)
         return base64.b64decode(found[1]) if found else None
 
