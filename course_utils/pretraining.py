@@ -27,7 +27,7 @@ LITTLE = replace(bert.BASE, d_model=64, n_heads=4, n_layers=2, d_ff=128, dropout
 
 
 class Pretraining(nn.Module):
-    """A trunk and the layer that predicts masked pieces: its output is compared with every piece's embedding."""
+    """A trunk, the encoder that tasks share, and a layer that predicts masked pieces, by every piece's embedding."""
 
     def __init__(self, trunk: bert.Bert):
         super().__init__()
