@@ -119,5 +119,6 @@ def _exporter(kind, template: str):
         exclude_input_prompt=True,
         exclude_output_prompt=True,
         exclude_anchor_links=True,
+        filters={"clean_html": lambda html: html},      # of code, which Pygments escapes: a quarter of the time
         config=Config({"NbConvertBase": {"display_data_priority": PRIORITY}}),
     )
