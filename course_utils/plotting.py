@@ -69,7 +69,7 @@ def smooth(values: Sequence[float]) -> list[float]:
 
 
 class LiveCurve:
-    """A loss curve, redrawn in place at most every three seconds; does nothing outside a notebook.
+    """A loss curve, redrawn every three seconds, a thirtieth of the time at most; does nothing outside a notebook.
 
     The loss is in nats per ``unit``. ``before_first`` is called before the first picture interrupts the printed output.
     """
@@ -77,16 +77,16 @@ class LiveCurve:
     def __init__(self, label: str, steps: int, unit: str = "token",
                  before_first: Callable[[], None] = lambda: None):
         self.label, self.steps, self.unit, self.before_first = label, steps, unit, before_first
-        self.drawn, self.handle = time.monotonic(), None
+        self.due, self.handle = time.monotonic() + 3, None
 
     def update(self, loss: Sequence[float], final: bool = False) -> None:
         """Draw the losses so far if it is time to, or if these are the ``final`` ones."""
-        if not loss or not in_notebook() or not (final or time.monotonic() - self.drawn > 3):
+        started = time.monotonic()
+        if not loss or not in_notebook() or not (final or started > self.due):
             return
-        smoothed = smooth(loss)
         figure, axes = plt.subplots(figsize=(7, 2.2))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
-        axes.plot(smoothed, color=VALUE)
+        axes.plot(smoothed := smooth(loss), color=VALUE)
         axes.set(title=f"{self.label}: loss {smoothed[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
                  xlim=(0, self.steps), ylim=(0, None))
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smoothed[-1]:.2f} nats per {self.unit} " \
@@ -96,7 +96,7 @@ class LiveCurve:
             self.handle = display(_picture(figure, alt), raw=True, display_id=True)
         else:
             self.handle.update(_picture(figure, alt), raw=True)
-        self.drawn = time.monotonic()
+        self.due = (now := time.monotonic()) + max(3, 30 * (now - started))
 
 
 def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, form: str = "{:.0f}", gap: float = 2, **text):

@@ -234,7 +234,7 @@ def test_nothing_here_is_a_notebook(shell):
 def test_the_curve_is_silent_outside_a_notebook(shell, capsys):
     with capture_output() as captured:
         curve = LiveCurve("GRU", 10)
-        curve.drawn = -math.inf
+        curve.due = -math.inf
         curve.update([2.0, 1.0])
         curve.update([2.0, 1.0], final=True)
     assert captured.outputs == []
@@ -255,6 +255,21 @@ def test_the_curve_is_redrawn_in_place_now_and_then(notebook):
     curve.update([2.0, 1.0], final=True)
     assert len(notebook.replaced) == 3
     assert plt.get_fignums() == []
+
+
+def test_a_curve_that_is_drawn_slowly_takes_a_thirtieth_of_the_time(notebook, monkeypatch):
+    def slow(figure, alt):
+        notebook.now += 1
+        plt.close(figure)
+        return {"text/plain": alt}
+
+    monkeypatch.setattr(plotting, "_picture", slow)
+    curve, drawn = LiveCurve("GRU", 100), []
+    for _ in range(100):                                                    # a second a step
+        notebook.now += 1
+        curve.update([2.0])
+        drawn.append(len(notebook.new) + len(notebook.replaced))
+    assert [drawn.index(n) for n in (1, 2, 3)] == [3, 34, 65]
 
 
 def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(notebook):
