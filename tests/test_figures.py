@@ -19,8 +19,6 @@ sys.path.insert(0, str(FIGURES))
 drawing, style = importlib.import_module("draw"), importlib.import_module("style")
 
 ALT = drawing.alt_texts()
-BESIDE = {"04_read_grid"}
-"""What stands beside text: half a slide wide."""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
@@ -94,8 +92,8 @@ def test_it_fits_a_slide(name):
     root = ElementTree.fromstring(read(name))
     width, height = int(root.get("width")), int(root.get("height"))
     assert root.get("viewBox") == f"0 0 {width} {height}"
-    assert 900 <= width <= 1000 or name in BESIDE
-    assert width <= 560 and height <= 580 if name in BESIDE else height <= 480         # there drawn at 0.88 of its size
+    assert 900 <= width <= 1000
+    assert height <= 480
     assert (FIGURES / f"{name}.svg").stat().st_size < 150_000
 
 
