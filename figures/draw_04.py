@@ -67,10 +67,10 @@ ALT = {
         "again N times. Cross-attention takes its query from the decoder, keys and values from the memory. A last "
         "norm, then linear and softmax (7), give the next word (8), “là”, which goes back in.",
     "04_encode":
-        "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding plus "
-        "position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and is "
-        "added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer stands there N "
-        "times. After a last norm (3) comes the memory, (B, T_k, d_model).",
+        "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding "
+        "plus position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and "
+        "is added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer stands there "
+        "N times. After a last norm (3) comes the memory, (B, T_k, d_model).",
     "04_decode":
         "The lower row of the map, the decoder, which `Decoder` computes. “<bos> je suis” goes through "
         "embedding plus position (1) onto the residual path. Three branches leave it and are added to it, each "
@@ -89,11 +89,11 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts that stand beside attention, and why. Attention mixes tokens, so the residual path keeps the old one, "
-        "too: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Every plus "
-        "adds, so LayerNorm goes back to one scale: three tokens, a row of numbers for each; the mean μ and the "
-        "standard deviation σ are those of one row. Attention averages, so the feed-forward network makes something "
-        "new: three tokens, for each the same small network by itself, narrow, wide, narrow.",
+        "Three parts that stand beside attention, and why. Attention mixes tokens, so the residual path keeps the old "
+        "one, too: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums "
+        "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the "
+        "mean μ and the standard deviation σ are those of one row. Attention averages, so the feed-forward network "
+        "makes something new: three tokens, for each the same small network by itself, narrow, wide, narrow.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -118,6 +118,11 @@ ALT = {
         "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen, (T_q, T_q): "
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
+    "04_writing":
+        "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
+        "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: run 1 reads <bos> and "
+        "writes je, run 2 reads <bos> je and writes suis, run 3 reads <bos> je suis and writes là; the word that was "
+        "written goes into the next run.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -324,7 +329,7 @@ def layer_norm():
 def parts():
     axes = card(380)
     for x, name, why, what in ((165, "residual path", "Attention mixes tokens:", "keep the old one, too"),
-                               (480, "LayerNorm", "Every plus adds:", "back to one scale"),
+                               (480, "LayerNorm", "Sums grow:", "read at one scale"),
                                (795, "feed-forward", "Attention averages:", "make something new")):
         box(axes, x, 190, 304, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 38, name, 24, GOOD if name == "residual path" else INK, "bold")
@@ -450,6 +455,30 @@ def read_grid():
     table("seen", "(T_q, T_q)", 14, "a word of the target changes", 86, [(f"x[{t}]", QUERY) for t in range(3)])
     table("read", "(T_q, T_k)", 424, "a word of the memory changes", 60,
           [(word, KEY if word == "word" else MUTED) for word in READ])
+    return axes
+
+
+def writing():
+    axes = card(316)
+    for left, title, color in ((8, "training: one run for all words", GOOD), (486, "inference: one run per word", BAD)):
+        box(axes, left + 233, 158, 466, 300, fill=BAND, edge="none", corner=10)
+        text(axes, left + 233, 36, title, TYPE, color, "bold")
+    for t, (word, following) in enumerate(zip(TARGET, (*TARGET[1:], "<eos>"), strict=True)):
+        x = 80 + 107 * t
+        text(axes, x, 270, word, 22, QUERY)
+        arrow(axes, (x, 252), (x, 210))
+        arrow(axes, (x, 150), (x, 114))
+        text(axes, x, 92, following, 22, GOOD, "bold")
+    box(axes, 241, 180, 410, 56, fill=INK, label="decoder", size=22, text_color=PAPER)
+    for run in range(3):
+        y = 92 + 84 * run
+        text(axes, 690, y, " ".join(TARGET[:run + 1]), 22, QUERY, align="right")
+        arrow(axes, (698, y), (722, y))
+        box(axes, 780, y, 112, 46, fill=INK, label="decoder", size=22, text_color=PAPER)
+        arrow(axes, (838, y), (862, y))
+        text(axes, 870, y, TARGET[run + 1], 22, BAD, "bold", "left")
+        if run < 2:
+            path(axes, (890, y + 16), (890, y + 42), (672, y + 42), (672, y + 66), color=BAD)
     return axes
 
 
