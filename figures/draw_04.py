@@ -89,11 +89,12 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts that stand beside attention, and why. Attention mixes tokens, so the residual path keeps the old "
-        "one, too: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums "
-        "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the "
-        "mean μ and the standard deviation σ are those of one row. Attention averages, so the feed-forward network "
-        "makes something new: three tokens, for each the same small network by itself, narrow, wide, narrow.",
+        "Four parts that stand beside attention, and why. Tokens get mixed, so the residual path keeps the old one: x "
+        "goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums grow, so a "
+        "branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the mean μ and "
+        "the standard deviation σ are those of one row. Attention averages only, so the feed-forward network makes "
+        "new features: three tokens, for each the same small network, narrow, wide, narrow. Order is ignored, so "
+        "words are numbered: a vector of its position is added to each word's.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -328,37 +329,50 @@ def layer_norm():
 
 def parts():
     axes = card(380)
-    for x, name, why, what in ((165, "residual path", "Attention mixes tokens:", "keep the old one, too"),
-                               (480, "LayerNorm", "Sums grow:", "read at one scale"),
-                               (795, "feed-forward", "Attention averages:", "make something new")):
-        box(axes, x, 190, 304, 356, fill=BAND, edge="none", corner=10)
-        text(axes, x, 38, name, 24, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 312, why, 23, MUTED)
-        text(axes, x, 344, what, 23, INK, "bold")
-    arrow(axes, (35, 190), (202, 190), GOOD, 3)
-    arrow(axes, (230, 190), (297, 190), GOOD, 3)
-    path(axes, (75, 190), (75, 112), (100, 112))
-    box(axes, 147, 112, 94, 50, fill=PAPER, label="part F", size=24)
-    path(axes, (194, 112), (216, 112), (216, 175))
-    disc(axes, 216, 190, "+", GOOD, radius=14, size=22)
-    text(axes, 50, 214, "$x$", 26)
-    text(axes, 165, 264, "$x + F(x)$", 28)
+    at = (122, 361, 600, 839)
+    for x, name, why, what in zip(at, ("residual path", "LayerNorm", "feed-forward", "positions"),
+                                  ("tokens get mixed:", "sums grow:", "averages only:", "order is ignored:"),
+                                  ("keep the old one", "read at one scale", "make new features", "number the words"),
+                                  strict=True):
+        box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
+        text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
+        text(axes, x, 314, why, TYPE, MUTED)
+        text(axes, x, 344, what, TYPE, INK, "bold")
+    x = at[0]
+    arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)
+    arrow(axes, (x + 52, 190), (x + 102, 190), GOOD, 3)
+    path(axes, (x - 76, 190), (x - 76, 112), (x - 56, 112))
+    box(axes, x - 14, 112, 84, 48, fill=PAPER, label="part F", size=22)
+    path(axes, (x + 28, 112), (x + 38, 112), (x + 38, 175))
+    disc(axes, x + 38, 190, "+", GOOD, radius=14, size=22)
+    text(axes, x - 92, 212, "$x$", 26)
+    text(axes, x, 264, "$x + F(x)$", 26)
+    x = at[1]
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
-    grid(axes, 345, 92, 0.45 * block, INK, (22, 36), frame=0)
+    grid(axes, x - 100, 88, 0.45 * block, INK, (16, 34), frame=0)
     for t in (1, 2):
-        path(axes, (345, 92 + 36 * t), (521, 92 + 36 * t), color=BAND, line=3, head=False)
-    grid(axes, 345, 128, block[1:2], GOOD, (22, 36), frame=3)
-    arrow(axes, (524, 146), (546, 146), GOOD, 2.4)
-    text(axes, 586, 146, "$\\mu,\\ \\sigma$", 28, GOOD)
-    text(axes, 480, 220, "mean, deviation", 22, GOOD)
-    text(axes, 480, 264, "$(x - \\mu)/\\sigma$", 28)
-    for x in (705, 795, 885):
-        area(axes, (x - 14, 92), (x + 14, 92), (x + 36, 138), (x - 36, 138), fill=tint(VALUE, 0.35))
-        area(axes, (x - 36, 138), (x + 36, 138), (x + 14, 184), (x - 14, 184), fill=tint(VALUE, 0.35))
-        path(axes, (x - 36, 138), (x + 36, 138), color=PAPER, line=2, head=False)
-        arrow(axes, (x, 74), (x, 90))
-        arrow(axes, (x, 185), (x, 207))
-    text(axes, 795, 264, "$\\max(0,\\ xW_1 + b_1)\\,W_2 + b_2$", 22)
+        path(axes, (x - 100, 88 + 34 * t), (x + 28, 88 + 34 * t), color=BAND, line=3, head=False)
+    grid(axes, x - 100, 122, block[1:2], GOOD, (16, 34), frame=3)
+    arrow(axes, (x + 31, 139), (x + 50, 139), GOOD, 2.4)
+    text(axes, x + 80, 139, "$\\mu,\\ \\sigma$", 26, GOOD)
+    text(axes, x, 212, "mean, deviation", TYPE, GOOD)
+    text(axes, x, 264, "$\\gamma\\,(x - \\mu)/\\sigma + \\beta$", 26)
+    x = at[2]
+    for token in (x - 72, x, x + 72):
+        area(axes, (token - 12, 92), (token + 12, 92), (token + 32, 138), (token - 32, 138), fill=tint(VALUE, 0.35))
+        area(axes, (token - 32, 138), (token + 32, 138), (token + 12, 184), (token - 12, 184), fill=tint(VALUE, 0.35))
+        path(axes, (token - 32, 138), (token + 32, 138), color=PAPER, line=2, head=False)
+        arrow(axes, (token, 74), (token, 90))
+        arrow(axes, (token, 185), (token, 207))
+    text(axes, x, 264, "$\\max(0,\\ xW_1)\\,W_2$", 26)
+    x = at[3]
+    waves = 0.5 + 0.5 * np.sin(1.7 * np.arange(3)[:, None] / 1.6 ** np.arange(4) + np.pi / 2 * (np.arange(4) % 2))
+    for token, (word, wave) in enumerate(zip(block, waves, strict=True)):
+        left = x - 85 + 62 * token
+        grid(axes, left, 84, 0.45 * word[:4, None], INK, (46, 15), frame=0)
+        text(axes, left + 23, 160, "+", 22)
+        grid(axes, left, 176, wave[:, None], QUERY, (46, 15), frame=0)
+    text(axes, x, 264, "$x_t = E[w_t] + p_t$", 26)
     return axes
 
 
