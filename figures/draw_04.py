@@ -201,14 +201,14 @@ def _row(axes, side, up=0):
 
 def map():
     axes = card(432)
+    _row(axes, "encoder")
+    _row(axes, "decoder")
     path(axes, (672, 171), (672, 196), (408, 196), (408, 233), color=KEY)
     path(axes, (692, 171), (692, 212), (432, 212), (432, 233), color=VALUE)
     text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
     text(axes, 726, 204, "and", TYPE, align="left")
     text(axes, 772, 204, "v", TYPE, VALUE, "bold", "left")
     text(axes, 790, 204, "for all N layers", TYPE, align="left")
-    _row(axes, "encoder")
-    _row(axes, "decoder")
     return axes
 
 
