@@ -60,11 +60,10 @@ def translations(given, translator=None):
     with evaluating(writer):
         for chosen in batches_by_length(given, 50):
             batch = collate(encode_pairs([(given[i], []) for i in chosen], source, target))
-            for i, ids in zip(chosen, greedy(writer, batch.source, MOST_WRITTEN, need_weights=False)[0].tolist(),
-                              strict=True):
+            for i, ids in zip(chosen, greedy(writer, batch.source, MOST_WRITTEN)[0].tolist(), strict=True):
                 ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
                 one = torch.tensor([[*source.encode(given[i]), EOS]])
-                logits, weights = writer(one, torch.tensor([[BOS, *ids[:-1]]]))
+                logits, weights = writer(one, torch.tensor([[BOS, *ids[:-1]]]), need_weights=True)
                 found[i] = one[0, :-1].tolist(), ids, logits[0], None if weights is None else weights[0]
     return [found[i] for i in range(len(given))]
 
