@@ -1,6 +1,5 @@
 """The helper package of the course: what the notebooks use and do not explain line by line."""
 
-import gc
 import os
 import random
 
@@ -35,5 +34,4 @@ def setup(seed: int = 0) -> int:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     use_course_style()
-    gc.freeze()                                             # the collector, which `fit` calls, passes over packages
     return seed

@@ -86,7 +86,8 @@ class LiveCurve:
             return
         figure, axes = plt.subplots(figsize=(7, 2.2))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
-        axes.plot(smoothed := smooth(loss), color=VALUE)
+        smoothed = smooth(loss)
+        axes.plot(smoothed, color=VALUE)
         axes.set(title=f"{self.label}: loss {smoothed[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
                  xlim=(0, self.steps), ylim=(0, None))
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smoothed[-1]:.2f} nats per {self.unit} " \
@@ -96,7 +97,8 @@ class LiveCurve:
             self.handle = display(_picture(figure, alt), raw=True, display_id=True)
         else:
             self.handle.update(_picture(figure, alt), raw=True)
-        self.due = (now := time.monotonic()) + max(3, 30 * (now - started))
+        ended = time.monotonic()
+        self.due = ended + max(3, 30 * (ended - started))
 
 
 def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, form: str = "{:.0f}", gap: float = 2, **text):

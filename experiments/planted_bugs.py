@@ -43,10 +43,9 @@ def assigned(line: ast.stmt) -> list[str]:
     return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
 
 
-def train(name: str, seed: int, steps: int) -> dict:
-    """One of the four at one seed."""
-    lesson_04 = lesson(seed)
-    translate = lesson_04["translate"]
+def train(name: str, lesson_04: dict, steps: int) -> dict:
+    """One of the four, of the lesson at one seed."""
+    seed, translate = lesson_04["seed"], lesson_04["translate"]
     torch.manual_seed(seed)
     model = lesson_04["MyTransformer"](*lesson_04["sizes"])
     for layer in model.decoder.layers:
@@ -74,8 +73,9 @@ def main(arguments: list[str] | None = None) -> None:
                f"--seeds {' '.join(map(str, options.seeds))}")
     results = {"steps": options.steps, "models": {name: [] for name in "ABCD"}}
     for seed in options.seeds:
+        lesson_04 = lesson(seed)
         for name, runs in results["models"].items():
-            runs.append(train(name, seed, options.steps))
+            runs.append(train(name, lesson_04, options.steps))
             print(name, *(runs[-1][what] for what in ("seed", "bleu", "alone")), runs[-1]["loss"][-1], flush=True)
             store(options.out, command, options.seeds, results)
 

@@ -17,7 +17,13 @@ PARTS = {"A": {"PartA"}, "B": set(), "C": {"PartC"}, "D": {"PartD"}}
 
 
 @pytest.fixture
-def trained(monkeypatch, tmp_path):
+def few_sentences(monkeypatch):
+    monkeypatch.setattr(data, "train_test", lambda *_, seed: train_test(300, 70, seed=seed))
+    monkeypatch.setenv("COURSE_SEED", "0")
+
+
+@pytest.fixture
+def trained(few_sentences, monkeypatch, tmp_path):
     """What each of the four was trained with, and what was stored of it."""
     given, kept = {}, []
 
@@ -29,7 +35,6 @@ def trained(monkeypatch, tmp_path):
         return SimpleNamespace(loss=[2.0, 1.0] * 10)
 
     monkeypatch.setattr(script, "fit", fit)
-    monkeypatch.setattr(data, "train_test", lambda *_, seed: train_test(300, 70, seed=seed))
     lesson = script.lesson
 
     def few(seed):
@@ -38,7 +43,6 @@ def trained(monkeypatch, tmp_path):
 
     monkeypatch.setattr(script, "lesson", few)
     monkeypatch.setattr(script, "store", lambda path, command, seeds, results: kept.append((command, results)))
-    monkeypatch.setenv("COURSE_SEED", "0")
     script.main(["--seeds", "1", "--out", str(tmp_path / "here.json")])
     return given, kept[-1]
 
@@ -55,10 +59,8 @@ def test_the_four_differ_in_their_part_only(trained):
     assert results["models"]["A"] == [{"seed": 1, "loss": [1.5, 1.5], "bleu": 0.0, "alone": 0}]
 
 
-def test_only_the_axis_of_the_norm_differs(monkeypatch):
+def test_only_the_axis_of_the_norm_differs(few_sentences):
     """A's norm gives LayerNorm's result where there is only one position and as many features as positions."""
-    monkeypatch.setattr(data, "train_test", lambda *_, seed: train_test(300, 70, seed=seed))
-    monkeypatch.setenv("COURSE_SEED", "0")
     names = script.lesson(0)
     torch.manual_seed(0)
     norm = names["nn"].LayerNorm(5)
