@@ -1,19 +1,21 @@
-"""Lesson 04: is attention enough on real captions? The Transformer, and what is left without norms and feed-forward.
+"""Lesson 04: is attention enough on real captions? The Transformer, and what is left without some of its parts.
 
-``COURSE_DATA=folder python experiments/attention_alone.py`` trains both on Multi30k English-French with the batches,
-loss, dropout and width of ``translation_rivals.py``, for the same steps, and writes ``attention_alone.json``. Without
-the two parts the model may choose its depth: 2 + 2 layers, or 5 + 5, about as many parameters as the whole one has.
-Each chooses depth and rate at the first seed, by the loss on the validation set. Without ``COURSE_DATA`` the files are
-downloaded.
+``COURSE_DATA=folder python experiments/attention_alone.py`` trains the whole model and the one without norms and
+feed-forward on Multi30k English-French with the batches, loss, dropout and width of ``translation_rivals.py``, for the
+same steps, and writes ``attention_alone.json``. Without the two parts the model may choose its depth: 2 + 2 layers, or
+5 + 5, about as many parameters as the whole one has. Each chooses depth and rate at the first seed, by the loss on the
+validation set. Other parts left out, 2 + 2 layers: ``--parts "no self-attention" "no positions" --out
+attention_alone_without.json``. Without ``COURSE_DATA`` the files are downloaded.
 """
 
 import argparse
+import shlex
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import torch
-from parts_left_out import without_norm_and_feed_forward
+from parts_left_out import DIVERGED, PARTS
 from translation_rivals import Captions
 
 from course_utils import setup
@@ -22,23 +24,27 @@ from course_utils.data import token_batches
 from course_utils.training import fit, sequence_loss
 from course_utils.transformer import Config, Transformer
 
-DEPTHS = {"all parts": (2,), "attention, path, positions": (2, 5)}
+HERE = Path(__file__).resolve().parent
+BOTH = ["all parts", "attention, path, positions"]
 RATES, DROPOUT = (2e-3, 4e-3), 0.1
 
 
 def train(captions: Captions, name: str, n_layers: int, lr: float, steps: int, seed: int) -> dict:
-    """One training: its loss on the validation set, and BLEU on the test set."""
+    """One training: its loss on the validation set, and BLEU on the test set; of one that diverges 1,000, and 0."""
     setup(seed)
     model = Transformer(*captions.sizes, Config(d_model=192, n_heads=4, n_layers=n_layers, d_ff=768, dropout=DROPOUT))
-    if name != "all parts":
-        without_norm_and_feed_forward(model)
-    fit(model, token_batches(captions.train_ids, tokens=1000, seed=seed), steps, lr=lr, live=False,
-        loss=partial(sequence_loss, label_smoothing=0.1), label=f"{name}, {n_layers} layers, rate {lr:g}, seed {seed}")
+    PARTS[name](model)
+    run = {"layers": n_layers, "rate": lr, "seed": seed,
+           "parameters": sum(weights.numel() for weights in model.parameters())}
+    try:
+        fit(model, token_batches(captions.train_ids, tokens=1000, seed=seed), steps, lr=lr, live=False,
+            loss=partial(sequence_loss, label_smoothing=0.1),
+            label=f"{name}, {n_layers} layers, rate {lr:g}, seed {seed}")
+    except FloatingPointError:
+        return run | {"validation_loss": DIVERGED, "bleu": 0.0, "by_length": {}}
     scores = captions.scores(model)
-    return {"layers": n_layers, "rate": lr, "seed": seed,
-            "parameters": sum(weights.numel() for weights in model.parameters()),
-            "validation_loss": captions.validation_loss(model), "bleu": scores["bleu"],
-            "by_length": scores["by_length"]}
+    return run | {"validation_loss": captions.validation_loss(model), "bleu": scores["bleu"],
+                  "by_length": scores["by_length"]}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -46,23 +52,28 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Attention alone on captions; writes attention_alone.json.")
     parser.add_argument("--steps", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"), help="default: %(default)s")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=BOTH, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
+    parser.add_argument("--out", default="attention_alone.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
     command = (f"python experiments/attention_alone.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
+    command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
+                       for name in ("parts", "rates", "out")
+                       if (given := getattr(options, name)) != parser.get_default(name))
     torch.set_num_threads(1)
     captions = Captions()
     first, *others = options.seeds
-    results = {"steps": options.steps, "models": {name: {"search": [], "final": []} for name in DEPTHS}}
+    results = {"steps": options.steps, "models": {name: {"search": [], "final": []} for name in options.parts}}
 
     def run(name: str, kind: str, n_layers: int, lr: float, seed: int) -> None:
         found = train(captions, name, n_layers, lr, options.steps, seed)
         print(name, kind, found, flush=True)
         results["models"][name][kind].append(found)
-        store(options.out, command, options.seeds, results)
+        store(HERE / options.out, command, options.seeds, results)
 
-    for name, depths in DEPTHS.items():
-        for n_layers, lr in product(depths, RATES):
+    for name in options.parts:
+        for n_layers, lr in product((2, 5) if name == BOTH[1] else (2,), options.rates):
             run(name, "search", n_layers, lr, first)
         row = results["models"][name]
         row["final"].append(min(row["search"], key=lambda found: found["validation_loss"]))

@@ -18,7 +18,7 @@ ALONE = "attention, path, positions"
 def test_what_is_left_is_attention_the_path_and_positions():
     torch.manual_seed(0)
     model = Transformer(9, 9, Config(d_model=8, n_heads=2, d_ff=16)).eval()
-    script.without_norm_and_feed_forward(model)
+    script.PARTS[ALONE](model)
     kept = {name for name, part in model.named_modules() if list(part.parameters(recurse=False))}
     assert all("attention" in name or "embed" in name for name in kept)
     assert not any(isinstance(part, nn.LayerNorm) for part in model.modules())
@@ -42,7 +42,7 @@ def test_depth_and_rate_are_chosen_at_the_first_seed(tmp_path, monkeypatch):
     written = json.loads(out.read_text())
     assert [len(row["search"]) for row in written["results"]["models"].values()] == [2, 4]
     assert [[run["seed"] for run in row["final"]] for row in written["results"]["models"].values()] == [[1, 2]] * 2
-    assert written["command"] == "python experiments/attention_alone.py --steps 7 --seeds 1 2"
+    assert written["command"] == f"python experiments/attention_alone.py --steps 7 --seeds 1 2 --out {out}"
 
 
 def test_what_is_stored_was_chosen_as_the_script_says():
