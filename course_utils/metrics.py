@@ -1,11 +1,9 @@
-"""How good a translation, an alignment or an answer is, overall and by group.
+"""How good a translation or an alignment is, overall and by group; whether a difference could be chance.
 
 Alignments are collections of ``(target position, source position)`` pairs, counted from zero.
 """
 
 import math
-import string
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import SequenceMatcher
 
@@ -132,42 +130,6 @@ def aligned_words_found(pairs: Sequence, translations: Sequence[Sequence[str]]) 
 def by_group(metric: Callable[..., float], groups: dict[str, list[int]], *columns: Sequence) -> dict[str, float]:
     """A metric for each group: ``by_group(bleu, length_groups(test), hypotheses, references)``."""
     return {name: metric(*([column[i] for i in chosen] for column in columns)) for name, chosen in groups.items()}
-
-
-# --- answers to questions ----------------------------------------------------------------------------------------
-
-def span_match(prediction: str, truths: Sequence[str]) -> float:
-    """SQuAD's *exact match* (Rajpurkar et al. 2016, section 6.1): 1 if the answer is one of the truths, or 0.
-
-    Capitals, punctuation, the articles *a*, *an* and *the*, and the number of blanks do not count.
-
-    Raises:
-        TypeError: if the truths are one string.
-        ValueError: if there is no truth.
-    """
-    at_least_one(truths=truths)
-    return float(any(_answer_words(prediction) == _answer_words(truth) for truth in truths))
-
-
-def span_f1(prediction: str, truths: Sequence[str]) -> float:
-    """SQuAD's F1 (section 6.1): the overlap of the answers' words, in any order, with the best-matching truth.
-
-    The harmonic mean of precision (the share of the prediction's words that are in the truth) and recall (the other
-    way round). Words and errors as in `span_match`. If a side has no words: 1 if neither has any, else 0.
-    """
-    at_least_one(truths=truths)
-
-    def f1(found: list[str], true: list[str]) -> float:
-        shared = (Counter(found) & Counter(true)).total()
-        return 2 * shared / (len(found) + len(true)) if found and true else float(found == true)
-
-    return max(f1(_answer_words(prediction), _answer_words(truth)) for truth in truths)
-
-
-def _answer_words(text: str) -> list[str]:
-    """Lower case, without punctuation, then without articles: the steps and the order of SQuAD's own script."""
-    text = "".join(c for c in text.lower() if c not in string.punctuation)
-    return [word for word in text.split() if word not in ("a", "an", "the")]
 
 
 def sign_test(one: Sequence[bool], other: Sequence[bool]) -> tuple[int, int, float]:

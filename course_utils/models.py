@@ -1,4 +1,4 @@
-"""What models share: embeddings, first weights, teacher forcing, evaluation mode."""
+"""What models share: first weights, teacher forcing, evaluation mode."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,20 +6,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
-
-
-class Embedding(nn.Embedding):
-    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
-        try:
-            return super().forward(ids)
-        except IndexError:
-            last = self.num_embeddings - 1
-            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
-                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
-                             "model with the vocabulary's size.") from None
 
 
 def init_embedding(table: nn.Embedding) -> None:

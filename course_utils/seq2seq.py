@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils._pytree import tree_map
 
-from .arguments import at_least, check_ids, check_share, check_source, check_target
+from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, masked_softmax
 from .data.text import PAD
-from .models import Embedding, EncoderDecoder
+from .models import EncoderDecoder
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 

@@ -5,7 +5,8 @@ feed-forward on Multi30k English-French with the batches, loss, dropout and widt
 same steps, and writes ``attention_alone.json``. Without the two parts the model may choose its depth: 2 + 2 layers, or
 5 + 5, about as many parameters as the whole one has. Each chooses depth and rate at the first seed, by the loss on the
 validation set. Other parts left out, 2 + 2 layers: ``--parts "no self-attention" "no positions" --out
-attention_alone_without.json``. Without ``COURSE_DATA`` the files are downloaded.
+attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``: ``--steps 4144 --warmup 300``. Without
+``COURSE_DATA`` the files are downloaded.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from translation_rivals import Captions
 from course_utils import setup
 from course_utils.claims.stored import store
 from course_utils.data import token_batches
-from course_utils.training import fit, sequence_loss
+from course_utils.training import fit, sequence_loss, trapezoid
 from course_utils.transformer import Config, Transformer
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +30,7 @@ BOTH = ["all parts", "attention, path, positions"]
 RATES, DROPOUT = (2e-3, 4e-3), 0.1
 
 
-def train(captions: Captions, name: str, n_layers: int, lr: float, steps: int, seed: int) -> dict:
+def train(captions: Captions, name: str, n_layers: int, lr: float, steps: int, warmup: int, seed: int) -> dict:
     """One training: its loss on the validation set, and BLEU on the test set; of one that diverges 1,000, and 0."""
     setup(seed)
     model = Transformer(*captions.sizes, Config(d_model=192, n_heads=4, n_layers=n_layers, d_ff=768, dropout=DROPOUT))
@@ -38,6 +39,7 @@ def train(captions: Captions, name: str, n_layers: int, lr: float, steps: int, s
            "parameters": sum(weights.numel() for weights in model.parameters())}
     try:
         fit(model, token_batches(captions.train_ids, tokens=1000, seed=seed), steps, lr=lr, live=False,
+            schedule=partial(trapezoid, warmup=warmup),
             loss=partial(sequence_loss, label_smoothing=0.1),
             label=f"{name}, {n_layers} layers, rate {lr:g}, seed {seed}")
     except FloatingPointError:
@@ -53,13 +55,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=BOTH, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--warmup", type=int, default=50, help="steps (default: %(default)s)")
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
     parser.add_argument("--out", default="attention_alone.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
     command = (f"python experiments/attention_alone.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
     command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
-                       for name in ("parts", "rates", "out")
+                       for name in ("parts", "rates", "warmup", "out")
                        if (given := getattr(options, name)) != parser.get_default(name))
     torch.set_num_threads(1)
     captions = Captions()
@@ -67,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
     results = {"steps": options.steps, "models": {name: {"search": [], "final": []} for name in options.parts}}
 
     def run(name: str, kind: str, n_layers: int, lr: float, seed: int) -> None:
-        found = train(captions, name, n_layers, lr, options.steps, seed)
+        found = train(captions, name, n_layers, lr, options.steps, options.warmup, seed)
         print(name, kind, found, flush=True)
         results["models"][name][kind].append(found)
         store(HERE / options.out, command, options.seeds, results)

@@ -29,9 +29,9 @@ def test_what_is_left_is_attention_the_path_and_positions():
 def test_depth_and_rate_are_chosen_at_the_first_seed(tmp_path, monkeypatch):
     trained = []
 
-    def train(captions, name, n_layers, lr, steps, seed):
+    def train(captions, name, n_layers, lr, steps, warmup, seed):
         trained.append((name, n_layers, lr, seed))
-        assert steps == 7
+        assert (steps, warmup) == (7, 50)
         return {"layers": n_layers, "rate": lr, "seed": seed, "validation_loss": abs(n_layers - 5) + abs(lr - 2e-3)}
 
     monkeypatch.setattr(script, "Captions", lambda: None)

@@ -1,19 +1,18 @@
 """Lesson 04's checks, checked: wrong answers as tired students give them, right ones in other styles than ours."""
 
-import ast
 import math
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from seeded_answers import Answers, cells, right, wrong
+from seeded_answers import Answers, right, wrong
 from torch import nn
 
 from course_utils import attention
-from course_utils.exercises import EXERCISES, lesson_04
-from course_utils.exercises.engine import code
-from course_utils.exercises.lesson_04 import KEEPS_PROMISES, LESSON_04
+from course_utils.data.text import BOS, EOS
+from course_utils.exercises import EXERCISES
+from course_utils.exercises.lesson_04 import LESSON_04
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer
 
 
@@ -474,144 +473,91 @@ def test_a_norm_that_is_called_twice_is_right_and_slow():
     assert "norm_1 is called twice" in verdict.text
 
 
-# --- keeps_promises ------------------------------------------------------------------------------------------
+# --- write ---------------------------------------------------------------------------------------------------
 
-moves = lesson_04.moves
-
-
-@right("keeps_promises")
-def kp_the_stub_filled_in(layer, x, memory, src_mask):
-    seen, read = moves(layer, x, memory, src_mask)
-    ignores_padding = not read[:, ~src_mask].any()
-    causal = not torch.any(torch.triu(seen, diagonal=1))
-    reads_memory = read[:, src_mask].all()
-    return causal, reads_memory, ignores_padding
-
-
-@right("keeps_promises")
-def kp_in_loops(layer, x, memory, src_mask):
-    seen, read = moves(layer, x, memory, src_mask)
-    causal = reads_memory = ignores_padding = True
-    for t in range(len(x)):
-        causal = causal and not seen[t, t + 1:].any()
-    for j in range(len(memory)):
-        if src_mask[j]:
-            reads_memory = reads_memory and bool(read[:, j].all())
-        else:
-            ignores_padding = ignores_padding and not read[:, j].any()
-    return causal, reads_memory, ignores_padding
+@right("write")
+def w_grown_tensor(source, encoder, decoder, max_words):
+    memory, src_mask = encoder(source)
+    words = torch.tensor([[BOS]])
+    for _ in range(max_words):
+        logits = decoder(words, memory, src_mask)
+        words = torch.cat([words, logits[:, -1:].argmax(dim=-1)], dim=1)
+        if words[0, -1] == EOS:
+            break
+    return words[0, 1:].tolist()
 
 
-@right("keeps_promises")
-def kp_words_left_away(layer, x, memory, src_mask):
-    """Without the table: what is hidden can as well be left away."""
-    out = layer(x, memory, src_mask)
-    causal = all(torch.allclose(layer(x[:t], memory, src_mask), out[:t], atol=1e-5) for t in range(len(x)))
-    ignores = torch.allclose(layer(x, memory[src_mask], src_mask[src_mask]), out, atol=1e-5)
-    return causal, SOLUTION["keeps_promises"](layer, x, memory, src_mask)[1], ignores
+@right("write")
+def w_in_a_function(source, encoder, decoder, max_words):
+    seen = encoder(source)
+
+    def rest(words):
+        word = decoder(torch.tensor(words)[None], *seen)[0, -1].argmax().item()
+        return [word] if word == EOS or len(words) == max_words else [word, *rest([*words, word])]
+    return rest([BOS])
 
 
-@wrong("keeps_promises", "by numbers, not by shapes")
-def kp_shapes(layer, x, memory, src_mask):
-    right_shape = layer(x, memory, src_mask).shape == x.shape
-    return right_shape, right_shape, right_shape
+@wrong("write", "The decoder is given the last word only")
+def w_as_a_recurrent_network(source, encoder, decoder, max_words):
+    memory, src_mask = encoder(source)
+    word, words = BOS, []
+    while word != EOS and len(words) < max_words:
+        word = int(decoder(torch.tensor([[word]]), memory, src_mask)[0, -1].argmax())
+        words.append(word)
+    return words
 
 
-def kp(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all()),
-       ignores=lambda read, words: not read[:, ~words].any()):
-    """An answer with another line for one promise."""
-    def keeps_promises(layer, x, memory, src_mask):
-        seen, read = moves(layer, x, memory, src_mask)
-        return causal(seen), reads(read, src_mask), ignores(read, src_mask)
-    return keeps_promises
+@wrong("write", "One word too few")
+def w_for(source, encoder, decoder, max_words):
+    memory, src_mask = encoder(source)
+    words = [BOS]
+    for _ in range(1, max_words):
+        words.append(int(decoder(torch.tensor([words]), memory, src_mask)[0, -1].argmax()))
+        if words[-1] == EOS:
+            break
+    return words[1:]
+
+
+def w(condition=lambda words, max_words: words[-1] != EOS and len(words) <= max_words,
+      reads=lambda words: torch.tensor([words]), chooses=lambda logits: int(logits[0, -1].argmax()),
+      returns=lambda words: words[1:]):
+    """An answer with something else in one place."""
+    def write(source, encoder, decoder, max_words):
+        memory, src_mask = encoder(source)
+        words = [BOS]
+        while condition(words, max_words):
+            words.append(chooses(decoder(reads(words), memory, src_mask)))
+        return returns(words)
+    return write
 
 
 @pytest.mark.parametrize(("answer", "why"), [
-    (kp(lambda seen: not any(seen[t, t:].any() for t in range(len(seen)))), "come *after* t?"),
-    (kp(lambda seen: not seen.T.triu(1).any()), "come *after* t?"),
-    (kp(lambda seen: bool((seen == torch.ones_like(seen).tril()).all())), "may move, and need not"),
-    (kp(lambda seen: bool(seen.tril().sum() == seen.sum() == len(seen) * (len(seen) + 1) / 2)), "may move, and need"),
-    (kp(reads=lambda read, words: bool(read.any(0).equal(words))), "that is not enough"),
-    (kp(reads=lambda read, words: bool((read.all(0) == words).all())), "is about words alone"),
-    (kp(reads=lambda read, words: bool(read[:, ~words].all())), "A layer that reads every word"),
-    (kp(reads=lambda read, words: bool(read[words].all())), "`src_mask` picks columns of `read`"),
-    (kp(reads=lambda read, words: bool(read[:, :-1][:, words[:-1]].all())), "Not every word of the memory"),
-    (kp(reads=lambda read, words: bool(read[:, 1:][:, words[1:]].all())), "Not every word of the memory"),
-    (kp(ignores=lambda read, words: bool((read & ~words).any())), "words and padding are mixed up"),
-    (kp(ignores=lambda read, words: not read[:, words].any()), "words and padding are mixed up"),
-    (kp(ignores=lambda read, words: not (read | words).all()), "one output that moves is a leak"),
-    (kp(ignores=lambda read, words: not (read & ~words)[0].any()), "or not all padding, was put to the test"),
-    (kp(ignores=lambda read, words: not (read & ~words)[:, :-1].any()), "or not all padding, was put to the test"),
+    (w(chooses=lambda logits: int(logits[0, 0].argmax())), "Every run takes the prediction of the first position"),
+    (w(chooses=lambda logits: logits[0, -1].argmax()), "`words` holds tensors"),
+    (w(chooses=lambda logits: int(logits.argmax())), "the largest number of *all* positions"),
+    (w(reads=lambda words: torch.tensor([words[-1:]])), "The decoder is given the last word only"),
+    (w(reads=lambda words: torch.tensor(words)), "decoder takes words (1, T_q), a batch of one sentence"),
+    (w(condition=lambda words, max_words: len(words) <= max_words), "It goes on after <eos>"),
+    (w(condition=lambda words, max_words: words[-1] != EOS), "Only <eos> ends the loop"),
+    (w(condition=lambda words, max_words: True), "the loop does not stop"),
+    (w(condition=lambda words, max_words: words[-1] != EOS and len(words) < max_words), "One word too few"),
+    (w(returns=lambda words: words), "<bos> was given, not written"),
+    (w(returns=lambda words: words[1:-1]), "The last word is missing"),
 ])
-def test_a_line_for_a_promise_that_is_wrong(answer, why):
-    verdict = EXERCISES["keeps_promises"].judge(answer)
+def test_a_loop_that_is_wrong(answer, why):
+    verdict = EXERCISES["write"].judge(answer)
     assert verdict.kind == "wrong"
     assert why in verdict.text
 
 
-@wrong("keeps_promises", "and there is no padding")
-def kp_stacks_the_padding(layer, x, memory, src_mask):
-    torch.stack([memory[j] for j in (~src_mask).nonzero().flatten()])
-    return KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-
-
-@wrong("keeps_promises", "`memory` was changed")
-def kp_writes_into_the_memory(layer, x, memory, src_mask):
-    kept = KEEPS_PROMISES.solution(layer, x, memory, src_mask)
-    memory[0] = 0
-    return kept
-
-
-def kp_jacobian(layer, x, memory, src_mask):
-    by_x, by_memory = (jacobian.abs().amax(dim=(1, 3)) for jacobian in torch.autograd.functional.jacobian(
-        lambda x, memory: layer(x, memory, src_mask), (x, memory)))
-    return ((by_x.triu(1) < 1e-5).all().item(), (by_memory[:, src_mask] > 1e-5).all().item(),
-            (by_memory[:, ~src_mask] < 1e-5).all().item())
-
-
-PLANTED = [(True, True, True)] * 4 + [(False, True, True)] * 2 + [(True, False, True)] * 3 + [(True, True, False)] * 2
-
-
-def test_planted_layers_are_what_they_are_called():
-    """Each broken layer breaks one promise, told by its gradients; the rest of the table is right."""
-    exercise = EXERCISES["keeps_promises"]
-    for make, kept in zip(exercise.cases.values(), PLANTED, strict=True):
-        for seed in range(5):
-            given = make(torch.Generator().manual_seed(seed))
-            assert kp_jacobian(*given) == exercise.solution(*given) == kept
-
-
-def flipped(states, i):
-    return torch.cat([states[:i], -states[i:i + 1], states[i + 1:]])
-
-
-def test_planted_layers_break_and_keep_their_promises_clearly():
-    """No tolerance decides: what has to be seen is far away from what is rounding."""
-    for make, (causal, reads_memory, ignores_padding) in zip(EXERCISES["keeps_promises"].cases.values(), PLANTED,
-                                                             strict=True):
-        for seed in range(5):
-            layer, x, memory, src_mask = make(torch.Generator().manual_seed(seed))
-            out = layer(x, memory, src_mask)
-            ahead = max((layer(flipped(x, t), memory, src_mask) - out)[:t].abs().max() for t in range(1, len(x)))
-            by_memory = torch.stack([(layer(x, flipped(memory, j), src_mask) - out).abs().amax(1)
-                                     for j in range(len(memory))])                              # (T_k, T_q)
-            words, padding = by_memory[src_mask].min(), (by_memory * ~src_mask[:, None]).max()
-            assert ahead < 1e-5 if causal else ahead > 1e-3
-            assert words > 1e-3 if reads_memory else words < 1e-5
-            assert padding < 1e-5 if ignores_padding else padding > 1e-3
-
-
-def test_the_notebook_moves_words_as_the_check_does():
-    """Students' answers are judged with the package's `moves`, and run with the notebook's."""
-    (shown,) = (node for source in cells() if "def moves(" in source for node in ast.parse(source).body
-                if getattr(node, "name", "") == "moves")
-    assert [*map(ast.dump, ast.parse(code(moves)).body[0].body)] == [*map(ast.dump, shown.body)]
-
-
-def test_the_message_says_which_layer_was_judged_wrongly():
-    text = EXERCISES["keeps_promises"].judge(kp_shapes).text
-    assert "Inputs: layer = one whose norms take mean and variance over" in text
-    assert "0x" not in text
+def test_cases_of_write_end_where_they_say():
+    ends = []
+    for make in EXERCISES["write"].cases.values():
+        source, encoder, decoder, max_words = make(torch.Generator().manual_seed(1))
+        words = EXERCISES["write"].solution(source, encoder, decoder, max_words)
+        assert EOS not in words[:-1]
+        ends.append((words[-1] == EOS, len(words) == max_words))
+    assert ends == [(True, False), (True, True), (False, True)]
 
 
 # --- decode_step ---------------------------------------------------------------------------------------------
@@ -861,13 +807,3 @@ def test_gradients_weighed_by_tokens_are_that_of_all_tokens():
 def test_functions_among_the_inputs_are_named():
     named = "attention = self-attention, feed_forward = a feed-forward network, norm_1 = a LayerNorm, norm_2 = a Layer"
     assert named in EXERCISES["encoder_layer"].judge(el_in_place).text
-
-
-def test_the_course_gives_a_layer_one_sentence_at_a_time():
-    """What runs where an answer is missing meets the notebook's layers, which take no batch."""
-    def layer(x, memory, src_mask):
-        assert x.dim() == memory.dim() == 2
-        return x + memory[src_mask].sum(dim=0)
-
-    given = torch.randn(3, 4), torch.randn(5, 4), torch.arange(5) < 3
-    assert EXERCISES["keeps_promises"].solution(layer, *given) == (True, True, True)

@@ -32,7 +32,7 @@ ALLOWED = {
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "models": set(),
     "plotting": {"widgets"},
-    "pretraining": {"arguments", "bert", "data.wordpiece", "models", "training", "transformer"},
+    "pretraining": {"arguments", "bert", "data.wordpiece", "models", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "arguments", "data.text", "models"},
     "sizes": {"bert", "gpt", "language_models", "transformer"},
@@ -181,8 +181,8 @@ def test_every_name_of_a_room_can_be_imported_and_no_other(room):
 def test_what_a_student_reads_fits_an_evening():
     """The modules that lessons build and use; what serves them stands in rooms of its own."""
     read = [*PACKAGE.glob("*.py"), PACKAGE / "data" / "text.py"]
-    serving = {"__init__.py", "arguments.py", "cli.py", "course.py", "doctor.py", "measuring.py", "models.py",
-               "sizes.py", "vision.py"}  # the last two: of lessons 07 and 08
+    serving = {"__init__.py", "arguments.py", "cli.py", "course.py", "doctor.py", "measuring.py", "sizes.py",
+               "vision.py"}  # the last two: of lessons 07 and 08
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines())
              for path in read if path.name not in serving}
-    assert sum(lines.values()) < 2970, lines
+    assert sum(lines.values()) < 3000, lines

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import attention
+from ..data.text import BOS, EOS
 from .engine import Exercise, each
 from .inputs import maker, number, randn, sizes
 from .symbolic import Layer
@@ -188,140 +189,74 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
                       asks={"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"})
 
 
-# --- keeps_promises ------------------------------------------------------------------------------------------
-
-def moves(layer, x, memory, src_mask):
-    """Which outputs move (rows) when a word (a column) changes its sign: of x, ``(T_q, T_q)``, and of the memory,
-    ``(T_q, T_k)``.
+def write(source, encoder, decoder, max_words):
+    """The ids of the words written for source ``(1, T_k)``, greedily, up to EOS or `max_words`. encoder: source to
+    memory and src_mask; decoder: words ``(1, T_q)`` and these two to logits ``(1, T_q, V)``.
     """
-    before = layer(x, memory, src_mask)
-    def moved(new_x, new_memory):
-        return (layer(new_x, new_memory, src_mask) - before).abs().amax(dim=-1) > 1e-4
-    def flipped(states, i):
-        return torch.cat([states[:i], -states[i:i + 1], states[i + 1:]])
-    return (torch.stack([moved(flipped(x, t), memory) for t in range(len(x))], dim=1),
-            torch.stack([moved(x, flipped(memory, j)) for j in range(len(memory))], dim=1))
-
-
-def keeps_promises(layer, x, memory, src_mask):
-    """Is the layer causal, does every output read every word of the memory, is its padding ignored? x ``(T_q, d)``,
-    memory ``(T_k, d)``, src_mask ``(T_k,)``.
-    """
-    seen, read = moves(layer, x, memory, src_mask)   # a row per output, a column per word
-    causal = not seen.triu(1).any()                  # no output sees a later word
-    reads_memory = bool(read[:, src_mask].all())
-    ignores_padding = not read[:, ~src_mask].any()
-    return causal, reads_memory, ignores_padding
-
-
-def _masked_after(scores, mask):
-    return scores.softmax(-1) * mask
+    memory, src_mask = encoder(source)                              # once
+    words = [BOS]
+    while words[-1] != EOS and len(words) <= max_words:
+        logits = decoder(torch.tensor([words]), memory, src_mask)   # (1, T_q, V)
+        words.append(int(logits[0, -1].argmax()))
+    return words[1:]
 
 
 @maker
-def _planted(rng, what, of_self=(), of_cross=(), weigh_memory=attention.masked_softmax, norm_axis=-1, padding="behind",
-             width=None):
-    """a decoder layer with random weights and something planted in it, and a sentence to test it.
+def _writers(rng, ends=None):
+    """A decoder whose logits depend on all words before, and that ends after max_words + `ends`, or before."""
+    T_k, d, max_words = sizes(rng, 3)
+    source, table, out = torch.randint(EOS + 1, 30, (1, T_k), generator=rng), randn(rng, 30, d), randn(rng, d, 30)
+    ends_at = max_words + ends if ends is not None else number(rng, 1, max_words - 1)
+    runs = []
 
-    `of_self` and `of_cross` change cells of the two masks: row, column (a random place's name, "all" or "last"), value.
-    """
-    T_q, T_k, d = (n + 3 for n in sizes(rng, 3))
-    d = width or d
-    n_words = number(rng, 3, T_k - 1)
-    src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= n_words,
-                "none": torch.ones(T_k, dtype=torch.bool)}[padding]
+    def encode(source):
+        runs.clear()
+        return table[source], torch.ones(1, 1, source.size(-1), dtype=torch.bool)
 
-    def one_of(start, end):
-        """The first, the last, or any."""
-        return (start, end - 1, number(rng, start, end))[number(rng, 0, 3)]
+    def decode(words, memory, src_mask):
+        if words.dim() != 2:
+            raise ValueError(f"decoder takes words (1, T_q), a batch of one sentence; given {tuple(words.shape)}. "
+                             "torch.tensor([words]) has the outer axis")
+        runs.append(1)
+        if len(runs) > 2 * max_words + 2:
+            raise TimeoutError(f"the loop does not stop: the decoder was run {len(runs)} times, and max_words is "
+                               f"{max_words}")
+        logits = (table[words].cumsum(dim=1) + memory.mean(dim=1, keepdim=True)).sin() @ out
+        logits[..., :EOS + 1] = -1000.0
+        logits[:, ends_at:, EOS] = 1000.0
+        return logits
 
-    query = one_of(0, T_q - 1)
-    numbers = {"query": query, "later": one_of(query + 1, T_q), "reader": one_of(0, T_q),
-               "word": one_of(0, n_words), "padding": one_of(n_words, T_k)}
-    places = {name: slice(i, i + 1) for name, i in numbers.items()} | {"all": slice(None), "last": slice(-1, None)}
-    weights = randn(rng, 8, d, d) / math.sqrt(d)
-
-    def look(x, keys, mask, cells, weigh, W_q, W_k, W_v):
-        mask = mask.clone()
-        for row, column, value in cells:
-            mask[places[row], places[column]] = value        # nothing, where a sentence is cut before
-        scores = 2 * torch.tanh(x @ W_q @ (keys @ W_k).mT / math.sqrt(d))   # bounded: no weight is near zero
-        return weigh(scores, mask) @ (keys @ W_v)
-
-    def norm(x):
-        centred = x - x.mean(norm_axis, keepdim=True)
-        return centred / (centred.pow(2).mean(norm_axis, keepdim=True) + 1e-8).sqrt()
-
-    def layer(x, memory, src_mask):
-        causal, words = attention.causal_mask(x.size(-2)), src_mask.expand(x.size(-2), -1)
-        h = norm(x)
-        x = x + look(h, h, causal, of_self, attention.masked_softmax, *weights[:3])
-        x = x + look(norm(x), memory, words, of_cross, weigh_memory, *weights[3:6])
-        return x + torch.relu(norm(x) @ weights[6]) @ weights[7]
-
-    return _Function(what.format(**numbers), layer), randn(rng, T_q, d), randn(rng, T_k, d), src_mask
+    return source, _Function("an encoder", encode), _Function("a decoder", decode), max_words
 
 
-CAUSAL, READ = "not seen.triu(1).any()", "bool(read[:, src_mask].all())"
-IGNORED = "not read[:, ~src_mask].any()"
+NEXT, READS = "int(logits[0, -1].argmax())", "torch.tensor([words])"
 
-KEEPS_PROMISES = Exercise(keeps_promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
-    "on ordinary inputs": _planted("a right one", width=3),
-    "when the layer is right, and the padding stands in front of the words":
-        _planted("a right one, and the padding is not at the end", padding="in front"),
-    "when the layer is right, and there is no padding": _planted("a right one", padding="none"),
-    "when the layer is causal, and one query does not see one earlier word":
-        _planted("a causal one in which query {later} does not see word {query}", of_self=[("later", "query", False)]),
-    "when the layer's norms take mean and variance over the positions":
-        _planted("one whose norms take mean and variance over the positions", norm_axis=-2),
-    "when only one query sees ahead, one later word":
-        _planted("one in which query {query} sees word {later}", of_self=[("query", "later", True)]),
-    "when only one query does not read the memory":
-        _planted("one in which query {reader} reads nothing of the memory", of_cross=[("reader", "all", False)]),
-    "when the layer does not read one word of the memory":
-        _planted("one that does not read word {word} of the memory", of_cross=[("all", "word", False)]),
-    "when the layer does not read the last word of the memory, and there is no padding":
-        _planted("one that does not read the last word of the memory", of_cross=[("all", "last", False)],
-                 padding="none"),
-    "when the layer masks after the softmax, so that padding has taken its share":
-        _planted("one that masks padding after the softmax", weigh_memory=_masked_after),
-    "when only one query sees one word of the padding":
-        _planted("one in which query {reader} sees word {padding} of the memory, which is padding",
-                 of_cross=[("reader", "padding", True)]),
+WRITE = Exercise(write, {"words": ""}, {
+    "on ordinary inputs": _writers(),
+    "when <eos> is the last word that may be written": _writers(-1),
+    "when max_words are written before an <eos>": _writers(3),
 }, (
-    ("Every layer is said to be causal, also one in which an output moves too early. Look right of the diagonal: one "
-     "True there is enough. And what moves is told by numbers, not by shapes.", CAUSAL, "True"),
-    *each("Right layers are said to look ahead. Row t of `seen` says which words move output t. Its own word may, the "
-          "words before may. Which columns come *after* t? In a right layer none of these is True, and then causal is "
-          "True.", (CAUSAL, "not seen.triu().any()"), (CAUSAL, "not seen.tril(-1).any()"),
-          (CAUSAL, "bool(seen.triu(1).any())")),
-    ("*causal* says what must not move: an output, with a later word. With earlier ones it may move, and need not.",
-     CAUSAL, "torch.equal(seen, torch.ones_like(seen).tril())"),
-    *each("A layer that reads every word of the memory is said not to. Which columns are words says src_mask: "
-          "read[:, src_mask], not all columns, and not ~src_mask. Or reads_memory is turned round: it is True if the "
-          "outputs move.", (READ, "bool(read.all())"), (READ, "not read[:, src_mask].any()"),
-          (READ, "bool(read[:, ~src_mask].all())")),
-    ("*reads_memory* is about words alone. Whether padding moves an output is another promise, *ignores_padding*.",
-     READ, "torch.equal(read.all(0), src_mask)"),
-    *each("How many words there are, and where, differs from sentence to sentence, and src_mask says it: "
-          "read[:, src_mask].", (READ, "bool(read[:, :src_mask.sum()].all())"), (READ, "bool(read[:, :5].all())")),
-    *each("Some output moves: that is not enough. Every one of the T_q outputs has to read each word of the memory: "
-          "take `.all()` of the words' columns, read[:, src_mask].", (READ, "bool(read[:, src_mask].any(0).all())"),
-          (READ, "bool(read[:, src_mask].any())"), (READ, "bool(read[:, src_mask].all(0).any())"),
-          (READ, "bool(read[:, src_mask].any(1).all())")),
-    *each("ignores_padding is turned round, or words and padding are mixed up. ~src_mask is True for padding: no "
-          "output may move with that.", (IGNORED, "bool(read[:, ~src_mask].any())"),
-          (IGNORED, "not read[:, src_mask].any()")),
-    ("`.any()` of the padding's columns, not `.all()`: one output that moves is a leak, and where there is no padding "
-     "`.all()` of no columns is True.", IGNORED, "not read[:, ~src_mask].all()"),
+    ("Every run takes the prediction of the first position, the word after <bos>. The next word is predicted at the "
+     "last position: logits[0, -1].", NEXT, "int(logits[0, 0].argmax())"),
+    *each("The decoder is given the last word only. It keeps nothing between runs, so it has to read all words again: "
+          "torch.tensor([words]).", (READS, "torch.tensor([words[-1:]])"), (READS, "torch.tensor([[words[-1]]])")),
+    *each("The decoder is not given <bos>, or not the word that was written last. It reads all of `words`.",
+          (READS, "torch.tensor([words[:-1] or words])"), (READS, "torch.tensor([words[1:] or words])")),
+    ("`words` holds tensors. int(…) makes a number of each: int(logits[0, -1].argmax()).", NEXT,
+     "logits[0, -1].argmax()"),
+    ("It goes on after <eos>. What follows is no part of the sentence: stop when words[-1] is EOS.",
+     "words[-1] != EOS and ", ""),
+    ("Only <eos> ends the loop, and a decoder may never write it: stop after max_words, too.",
+     " and len(words) <= max_words", ""),
+    ("One word too few: `words` begins with <bos>, which nobody wrote. len(words) <= max_words.", "<= max", "< max"),
+    ("One word too many: `words` begins with <bos>, so it may grow to 1 + max_words. len(words) <= max_words.",
+     "<= max_words", "<= max_words + 1"),
+    ("<bos> was given, not written. Return words[1:].", "words[1:]", "words"),
+    ("The last word is missing. <eos>, too, was written; and where max_words is reached, the last is a word.",
+     "words[1:]", "words[1:-1]"),
 ), reasons={
-    **dict.fromkeys(("when the layer does not read one word of the memory",
-                     "when the layer does not read the last word of the memory, and there is no padding",
-                     "when only one query sees one word of the padding"),
-                    "Not every word of the memory, or not all padding, was put to the test. `read` has a column for "
-                    "each: take them all, read[:, src_mask] and read[:, ~src_mask]."),
-    "IndexError": "`src_mask` picks columns of `read`, one for each word of the memory: read[:, src_mask]. Rows are "
-                  "outputs.",
+    "IndexError": "An index that is no word: the largest number of *all* positions is taken. Only the last position "
+                  "predicts the next word: logits[0, -1].argmax().",
 })
 
 
@@ -500,5 +435,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, KEEPS_PROMISES, DECODE_STEP, EFFECTIVE_WORDS,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
              LAYER_PARAMETERS, COMBINED_GRADIENT)
