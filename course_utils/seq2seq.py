@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils._pytree import tree_map
 
 from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
-from .attention import SCORES, masked_softmax
+from .attention import SCORES, attend
 from .data.text import PAD
 from .models import EncoderDecoder
 
@@ -101,8 +101,7 @@ class AttentionDecoder(nn.Module):
 
     def look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """Queries ``(B, T_q, d_model)`` -> a context for each ``(B, T_q, d_model)``, the weights ``(B, T_q, T_k)``."""
-        weights = masked_softmax(self.score.compare(query, memory.keys), memory.src_mask)
-        return weights @ memory.states, weights
+        return attend(query, memory.keys, memory.states, self.score.compare, memory.src_mask)
 
 
 class LuongDecoder(AttentionDecoder):
