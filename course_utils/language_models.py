@@ -19,7 +19,9 @@ from .transformer import Config, SelfAttentionLayer
 class _Layer(SelfAttentionLayer):
     def forward(self, x: Tensor, *memory: Tensor) -> tuple[Tensor, Tensor]:
         """``x (B, T, d_model)`` after the layer, and what its attention has read of it."""
-        return self.sublayers(lambda read: (self.self_attention(read, *memory), read), x)
+        x, read = self.residual(x, self.norm_1, lambda h: (self.self_attention(h, *memory), h))
+        x = self.residual(x, self.norm_2, self.feed_forward)
+        return x, read
 
 
 class _LanguageModel(nn.Module):

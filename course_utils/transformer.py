@@ -75,27 +75,31 @@ BASE = Config(d_model=512, n_heads=8, n_layers=6, d_ff=2048, dropout=0.1, pre_no
 BIG = Config(d_model=1024, n_heads=16, n_layers=6, d_ff=4096, dropout=0.3, pre_norm=False)
 
 
-class SelfAttentionLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each with a residual around it and a norm (section 3.1); a subclass
-    says how its self-attention is called: an encoder's, a GPT's, a Transformer-XL's."""
+class Layer(nn.Module):
+    """What all layers share: how a sublayer stands on the residual path."""
 
-    def __init__(self, config: Config, self_attention: nn.Module):
+    def __init__(self, config: Config):
         super().__init__()
         self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
+
+    def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor | tuple]):
+        """``x + sublayer(norm(x))``, or in the paper's order ``norm(x + sublayer(x))`` (section 3.1); dropout on what
+        is added. What a sublayer returns besides its output comes after ``x``: attention's weights, a cache."""
+        returned = sublayer(norm(x) if self.pre_norm else x)
+        added, *more = returned if isinstance(returned, tuple) else (returned,)
+        x = x + self.dropout(added)
+        x = x if self.pre_norm else norm(x)
+        return (x, *more) if more else x
+
+
+class SelfAttentionLayer(Layer):
+    """Self-attention, then a feed-forward network; a subclass says how its self-attention is called: an encoder's, a
+    GPT's, a Transformer-XL's."""
+
+    def __init__(self, config: Config, self_attention: nn.Module):
+        super().__init__(config)
         self.self_attention, self.feed_forward = self_attention, config.feed_forward(config)
         self.norm_1, self.norm_2 = (config.new_norm() for _ in range(2))
-
-    def sublayers(self, attend: Callable[[Tensor], tuple], x: Tensor) -> tuple:
-        """``x (B, T, d_model)`` after the layer, and whatever else ``attend`` returns besides its output."""
-        if self.pre_norm:
-            attended, *more = attend(self.norm_1(x))
-            x = x + self.dropout(attended)
-            x = x + self.dropout(self.feed_forward(self.norm_2(x)))
-        else:
-            attended, *more = attend(x)
-            x = self.norm_1(x + self.dropout(attended))
-            x = self.norm_2(x + self.dropout(self.feed_forward(x)))
-        return x, *more
 
 
 class EncoderLayer(SelfAttentionLayer):
@@ -106,7 +110,10 @@ class EncoderLayer(SelfAttentionLayer):
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` to the same shape; and the weights, or ``None``. ``mask``: see `MultiHeadAttention`."""
-        return self.sublayers(partial(self.self_attention, mask=mask, need_weights=need_weights), x)
+        self_attention = partial(self.self_attention, mask=mask, need_weights=need_weights)
+        x, weights = self.residual(x, self.norm_1, self_attention)
+        x = self.residual(x, self.norm_2, self.feed_forward)
+        return x, weights
 
 
 class Cache(NamedTuple):
@@ -122,12 +129,11 @@ class Cache(NamedTuple):
         return Cache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Layer):
     """Self-attention over what is written, cross-attention to the memory, a feed-forward network."""
 
     def __init__(self, config: Config):
-        super().__init__()
-        self.dropout, self.pre_norm = nn.Dropout(config.dropout), config.pre_norm
+        super().__init__(config)
         self.self_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.cross_attention = MultiHeadAttention(config.d_model, config.n_heads, config.dropout, bias=config.bias)
         self.feed_forward = config.feed_forward(config)
@@ -145,19 +151,12 @@ class DecoderLayer(nn.Module):
 
         Returns: ``x`` after the layer, the weights of the cross-attention (or ``None``), and the longer cache.
         """
-        if self.pre_norm:
-            attended, _, past = look_back(self.self_attention, self.norm_1(x), past, need_weights=False)
-            x = x + self.dropout(attended)
-            h = self.norm_2(x)
-            attended, weights = self.cross_attention.attend(h, *memory, src_mask, need_weights=need_weights)
-            x = x + self.dropout(attended)
-            x = x + self.dropout(self.feed_forward(self.norm_3(x)))
-        else:
-            attended, _, past = look_back(self.self_attention, x, past, need_weights=False)
-            x = self.norm_1(x + self.dropout(attended))
-            attended, weights = self.cross_attention.attend(x, *memory, src_mask, need_weights=need_weights)
-            x = self.norm_2(x + self.dropout(attended))
-            x = self.norm_3(x + self.dropout(self.feed_forward(x)))
+        k, v = memory
+        self_attention = partial(look_back, self.self_attention, past=past, need_weights=False)
+        cross_attention = partial(self.cross_attention.attend, k=k, v=v, mask=src_mask, need_weights=need_weights)
+        x, _, past = self.residual(x, self.norm_1, self_attention)
+        x, weights = self.residual(x, self.norm_2, cross_attention)
+        x = self.residual(x, self.norm_3, self.feed_forward)
         return x, weights, past
 
 

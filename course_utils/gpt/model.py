@@ -5,6 +5,7 @@ needed: position t attends to positions up to t.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -64,7 +65,10 @@ class GPTLayer(SelfAttentionLayer):
 
     def forward(self, x: Tensor, past: Cache | None = None, need_weights: bool = False):
         """``x (B, T, d_model)`` of the new positions to the same shape; the weights, or ``None``; the longer cache."""
-        return self.sublayers(lambda read: look_back(self.self_attention, read, past, need_weights), x)
+        self_attention = partial(look_back, self.self_attention, past=past, need_weights=need_weights)
+        x, weights, past = self.residual(x, self.norm_1, self_attention)
+        x = self.residual(x, self.norm_2, self.feed_forward)
+        return x, weights, past
 
 
 class GPTOutput(NamedTuple):
