@@ -404,8 +404,9 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab,
     for chosen in batches_by_length([source for source, *_ in pairs]):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):
-            _, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)),
-                               need_weights=True)
+            logits, weights = model(batch.source.to(device_of(model)), batch.target[:, :-1].to(device_of(model)),
+                                    need_weights=True)
+        no_nan(logits)
         if weights is None:
             raise ValueError("this model has no attention, so there are no weights to read.")
         for i, matrix in zip(chosen, weights.cpu(), strict=True):

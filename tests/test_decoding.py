@@ -636,10 +636,16 @@ def test_a_sentence_in_one_string_is_refused():
         translate(make_model(), ["a b"], VOCAB, VOCAB)
 
 
-@pytest.mark.parametrize("decode", [greedy, sample, beam_search, partial(beam_tree, vocab=VOCAB)])
+def records(model, source):
+    """`attention_records` of sentences with a source."""
+    pairs = [(VOCAB.decode(row), ["a"]) for row in source.tolist()]
+    return attention_records(model, pairs, VOCAB, VOCAB)
+
+
+@pytest.mark.parametrize("decode", [greedy, sample, beam_search, partial(beam_tree, vocab=VOCAB), records])
 def test_logits_that_are_no_numbers_are_named(decode):
-    """Not an empty sentence, and not an error far away."""
-    model = make_model()
+    """Not an empty sentence, not an error far away, and no weights of NaN."""
+    model = make_model("additive")
     torch.nn.init.constant_(model.output.bias, math.nan)
     with pytest.raises(FloatingPointError, match="logits are NaN. Was its training stopped"):
         decode(model, sources(["a"]))
