@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import wraps
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +16,7 @@ from tqdm import tqdm
 
 from .arguments import at_least, check_number
 from .data.text import PAD, Batch
-from .kernel.rehearsal import rehearsed
-from .plotting import SMOOTHED, LiveCurve, smooth
+from .plotting import SMOOTHED, LiveCurve, in_notebook, smooth
 
 CLIP = 1.0
 """Largest norm of a step's gradient (Pascanu et al. 2013)."""
@@ -96,7 +96,19 @@ def endless(batches: Iterable) -> Iterator:
                              "generator, which can be gone through only once.")
 
 
-@rehearsed(History)
+def rehearsed(fit: Callable) -> Callable:
+    """Give `fit` the memory of `kernel.rehearsal`, which is imported by a notebook's kernel only."""
+    @wraps(fit)
+    def loaded_or_trained(model, *args, **settings):
+        if not in_notebook():
+            return fit(model, *args, **settings)
+        from .kernel import rehearsal
+
+        return rehearsal.rehearsed(History)(fit)(model, *args, **settings)
+    return loaded_or_trained
+
+
+@rehearsed
 def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         loss: Callable[[nn.Module, object], tuple[Tensor, int]] = sequence_loss,
         schedule: Callable[[int, int], float] = trapezoid, label: str = "training", live: bool = True,

@@ -41,6 +41,8 @@ ALLOWED = {
     "vision": {"arguments", "models", "training", "transformer"},
     "widgets": set(),
 }
+# Of these, what only a function may import, when it is called.
+LATE = {"training": {"kernel"}}
 OUTSIDE = {"notebooks", "tests", *(path.stem for path in Path(__file__).parent.glob("*.py"))}
 
 
@@ -59,6 +61,15 @@ def imported(source: str, module: tuple[str, ...]) -> set[str]:
             origin = ".".join([*start, *filter(None, [node.module])])
             names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
     return names
+
+
+def at_once(source: str) -> str:
+    """A module without the bodies of its functions, whose imports wait for a call."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def within(name: str, room: str) -> bool:
@@ -87,6 +98,17 @@ def modules() -> list[tuple[Path, tuple[str, ...]]]:
 def test_imports_run_one_way(path, module):
     assert module[1] in ALLOWED, f"{module[1]} is new; write into the table of this test what it may import"
     assert wrong_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+@pytest.mark.parametrize("room", LATE)
+def test_what_is_imported_late_is_not_imported_at_once(room):
+    source = (PACKAGE / f"{room}.py").read_text(encoding="utf-8")
+    for other in LATE[room]:
+        waits = "course_utils." + other
+        assert any(within(name, waits) for name in imported(source, ("course_utils", room)))
+        assert not any(within(name, waits) for name in imported(at_once(source), ("course_utils", room)))
+    back = f"from .{other}.rehearsal import rehearsed\n{source}"
+    assert any(within(name, waits) for name in imported(at_once(back), ("course_utils", room)))
 
 
 def test_every_row_of_the_table_has_its_room():
@@ -160,14 +182,15 @@ print(isinstance(EXAMPLE, Pair) and Pair is grammar.Pair)
     assert done.stdout.split("\n") == ["", "True", ""]
 
 
-def test_training_loads_no_widget():
-    """Of the widgets only what plots share with them: the colours, and the still picture of a matrix."""
+def test_training_loads_no_widget_and_no_memory():
+    """The memory of rehearsals waits for a notebook's kernel. Of the widgets only what plots share with them: the
+    colours, and the still picture of a matrix."""
     code = "import sys, course_utils.training\nprint(*sorted({'anywidget'} & {*sys.modules}), *sorted(" \
            "name.partition('.')[2] for name in sys.modules if name.startswith('course_utils.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [
-        "arguments", "course", "data", "data.text", "kernel", "kernel.rehearsal", "plotting", "training", "widgets",
-        "widgets.colours", "widgets.still", "widgets.tensors"]
+        "arguments", "data", "data.text", "plotting", "training", "widgets", "widgets.colours", "widgets.still",
+        "widgets.tensors"]
 
 
 @pytest.mark.parametrize("room", [data, widgets], ids=lambda room: room.__name__)

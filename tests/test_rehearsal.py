@@ -1,5 +1,6 @@
 """What was rehearsed is loaded where training would give the same, and nowhere else."""
 
+import inspect
 import json
 import linecache
 import os
@@ -20,6 +21,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from course_utils import cli
+from course_utils import training as training_loop
 from course_utils.course import course_root, numbered
 from course_utils.data.text import EOS, TokenBatchSampler, collate, token_batches
 from course_utils.exercises import EXERCISES
@@ -40,7 +42,8 @@ def loss(model, points):
 def in_class(monkeypatch, tmp_path):
     """A notebook's kernel with an empty cache; `keep` and `load` say what happens there."""
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    monkeypatch.setattr(rehearsal, "in_notebook", lambda: True)
+    for module in (rehearsal, training_loop):
+        monkeypatch.setattr(module, "in_notebook", lambda: True)
     monkeypatch.delenv("COURSE_REHEARSAL")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -272,7 +275,10 @@ def test_outside_a_notebook_and_when_asked_it_trains(keep, capsys, monkeypatch):
     keep(a_line)
     monkeypatch.setattr(rehearsal, "in_notebook", lambda: False)
     a_line()
-    monkeypatch.setattr(rehearsal, "in_notebook", lambda: True)
+    monkeypatch.setattr(training_loop, "in_notebook", lambda: False)
+    a_line()
+    for module in (rehearsal, training_loop):
+        monkeypatch.setattr(module, "in_notebook", lambda: True)
     monkeypatch.setenv("COURSE_REHEARSAL", "off")
     a_line()
     assert "loaded" not in capsys.readouterr().out
@@ -333,6 +339,7 @@ def test_a_broken_file_is_trained_over(keep, capsys, tmp_path):
 
 def test_a_decorated_fit_looks_like_itself():
     assert fit.__name__ == "fit"
+    assert list(inspect.signature(fit).parameters)[:3] == ["model", "batches", "steps"]
     assert isinstance(rehearsed(History)(fit), types.FunctionType)
 
 
