@@ -6,7 +6,7 @@ which weights may be ``None`` unless they are asked for with ``need_weights=True
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -88,7 +88,7 @@ def length_penalty(length: int, alpha: float) -> float:
     return ((5 + length) / 6) ** alpha
 
 
-class _Beam(NamedTuple):
+class Beam(NamedTuple):
     """The ``K`` hypotheses of each beam after one more word; ``log_prob`` is -inf where a place is empty."""
 
     parent: Tensor      # (B, K): the place it continues
@@ -97,7 +97,7 @@ class _Beam(NamedTuple):
     candidates: Tensor  # (B, K, V): the same for every continuation that was compared
 
 
-def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator[_Beam]:
+def grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator[Beam]:
     """Beam search, one word at a time, until every hypothesis has ended. Call it inside ``evaluating``."""
     device, n = device_of(model), source.size(0)
     memory, state = model.encode(source.to(device))
@@ -116,7 +116,7 @@ def _grow(model: nn.Module, source: Tensor, beam: int, max_len: int) -> Iterator
         log_prob, best = candidates.flatten(1).topk(beam)
         log_prob = log_prob.masked_fill(torch.arange(beam, device=device) >= free, -math.inf)
         parent, word = best // steps.size(-1), best % steps.size(-1)
-        yield _Beam(parent.cpu(), word.cpu(), log_prob.cpu(), candidates)
+        yield Beam(parent.cpu(), word.cpu(), log_prob.cpu(), candidates)
         alive, ended = log_prob > -math.inf, word == EOS
         if not (alive & ~ended).any():
             return
@@ -150,7 +150,7 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
     found: list[list[Hypothesis]] = [[] for _ in range(source.size(0))]
     ids = torch.empty(source.size(0), beam, 0, dtype=torch.long)
     with evaluating(model):
-        for parent, word, log_prob, _ in _grow(model, source, beam, max_len):
+        for parent, word, log_prob, _ in grow(model, source, beam, max_len):
             ids = torch.cat([ids.gather(1, parent.unsqueeze(-1).expand_as(ids)), word.unsqueeze(-1)], dim=-1)
             length = ids.size(-1)
             complete = ((word == EOS) | (length == max_len)) & (log_prob > -math.inf)
@@ -158,117 +158,6 @@ def beam_search(model: nn.Module, source: Tensor, beam: int = 4, alpha: float = 
                 total = float(log_prob[i, k])
                 found[i].append(Hypothesis(ids[i, k].tolist(), total, total / length_penalty(length, alpha)))
     return [sorted(hypotheses, key=lambda h: h.score, reverse=True) for hypotheses in found]
-
-
-class Node(NamedTuple):
-    """One word of a `BeamTree`, and the path that ends in it."""
-
-    id: int
-    """Its place in the list."""
-    parent: int | None
-    """An id; ``None`` for the root, which is BOS."""
-    word: str
-    log_prob: float
-    """Nats, of the path from the root; the model's, whatever the temperature of samples."""
-    score: float
-    """``log_prob`` divided by the length penalty."""
-    step: int
-    """Number of words up to here."""
-    kept: bool
-    """Whether it was in the beam."""
-    finished: bool
-    """Whether it is EOS."""
-    greedy: bool = False
-    """Whether greedy decoding comes through here."""
-    sampled: int = 0
-    """How many of the samples do."""
-
-
-class BeamTree(NamedTuple):
-    """A beam search as a tree, see `beam_tree`."""
-
-    nodes: list[Node]
-    best: int
-    """Where the hypothesis with the best score ends: an id."""
-    sampling: Mapping | None = None
-    """How samples were drawn."""
-
-
-class _Tree:
-    """The nodes of a `BeamTree` so far."""
-
-    def __init__(self, words: Sequence[str], alpha: float):
-        self.words, self.alpha, self.nodes = words, alpha, []
-        self.children: dict[tuple[int | None, int], int] = {}        # (parent, word's id) -> node
-
-    def add(self, parent: int | None, word: int, log_prob: float, kept: bool) -> int:
-        """Add a node; returns its id."""
-        step, id = 0 if parent is None else self.nodes[parent].step + 1, len(self.nodes)
-        self.nodes.append(Node(id, parent, self.words[word], log_prob, log_prob / length_penalty(step, self.alpha),
-                               step, kept, finished=word == EOS))
-        self.children[parent, word] = id
-        return id
-
-    def follow(self, model: nn.Module, source: Tensor, ids: Sequence[int]) -> Iterator[int]:
-        """The ids of the nodes along one output; missing nodes are added."""
-        memory, state = model.encode(source.to(device_of(model)))
-        here, word = self.children[None, BOS], BOS
-        yield here
-        for following in ids[:ids.index(EOS) + 1] if EOS in ids else ids:
-            logits, _, state = model.decode(torch.tensor([[word]], device=device_of(model)), state, memory)
-            log_prob = self.nodes[here].log_prob + float(logits[0, -1].float().log_softmax(dim=-1)[following])
-            there = self.children.get((here, following))
-            here = self.add(here, following, log_prob, kept=False) if there is None else there
-            word = following
-            yield here
-
-
-def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alpha: float = 0.6, max_len: int = 60,
-              pruned: int = 2, samples: Sequence[Sequence[int]] = (),
-              sampling: Mapping | None = None) -> BeamTree:
-    """The beam search of one sentence as a tree, for :class:`course_utils.widgets.DecodingTree`.
-
-    Args:
-        model, beam, alpha: as for :func:`beam_search`.
-        source: ids ``(T_k,)`` or ``(1, T_k)``.
-        vocab: words of the target.
-        max_len: longest output in tokens.
-        pruned: how many of the candidates that just missed the beam to show at each step.
-        samples: further outputs to draw as paths: rows of ids, such as :func:`sample` gives.
-        sampling: how they were drawn, ``temperature``, ``top_k`` and ``top_p`` as given to :func:`sample`; only for
-            the legend. Default: not said.
-
-    Returns:
-        The tree: outside the beam are the pruned candidates and what greedy decoding and the samples add.
-
-    Raises:
-        ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1, ``pruned`` below 0.
-    """
-    at_least(1, beam=beam, max_len=max_len)
-    at_least(0, pruned=pruned)
-    source = source.unsqueeze(0) if source.dim() == 1 else source
-    if source.dim() != 2 or source.size(0) != 1:
-        raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
-                         f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
-    tree = _Tree(vocab.words, alpha)
-    nodes, places, complete = tree.nodes, [tree.add(None, BOS, 0.0, kept=True)], []
-    with evaluating(model):
-        for parent, word, log_prob, candidates in _grow(model, source, beam, max_len):
-            size = candidates.size(-1)
-            totals, chosen = candidates.flatten().tolist(), (parent * size + word)[0].tolist()    # places in K * V
-            kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
-            order = candidates.flatten().argsort(descending=True, stable=True)[:beam + pruned].tolist()
-            missed = [c for c in order if c not in kept and totals[c] > -math.inf][:pruned]
-            added = {c: tree.add(places[c // size], c % size, totals[c], c in kept) for c in [*kept, *missed]}
-            places = [added.get(c, -1) for c in chosen]
-            complete += [i for i in map(added.get, kept) if nodes[i].finished or nodes[i].step == max_len]
-        for i in tree.follow(model, source, greedy(model, source, max_len)[0][0].tolist()):
-            nodes[i] = nodes[i]._replace(greedy=True)
-        for ids in samples:
-            for i in tree.follow(model, source, [int(i) for i in ids][:max_len]):
-                nodes[i] = nodes[i]._replace(sampled=nodes[i].sampled + 1)
-    best = max(complete, key=lambda i: nodes[i].score)
-    return BeamTree(nodes, best, None if sampling is None else dict(sampling))
 
 
 def truncate(probabilities: Tensor, top_k: int | None = None, top_p: float | None = None) -> Tensor:

@@ -10,13 +10,13 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812
 from torch.testing import assert_close
 
+from course_utils.beam_tree import beam_tree
 from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
 from course_utils.decoding import (
     Hypothesis,
     attention_records,
     batches_by_length,
     beam_search,
-    beam_tree,
     greedy,
     length_penalty,
     sample,
@@ -77,11 +77,13 @@ class Table(nn.Module):
         return source, source.new_zeros(source.size(0), 0)
 
     def decode(self, target, state, memory, need_weights=False):
-        state = torch.cat([state, target], dim=1)
-        logits = torch.full((state.size(0), 1, len(VOCAB)), -math.inf)
+        n, state = state.size(1), torch.cat([state, target], dim=1)
+        logits = torch.full((*target.shape, len(VOCAB)), -math.inf)
         for i, ids in enumerate(state.tolist()):
-            for word, probability in self.table.get(tuple(VOCAB.words[k] for k in ids[1:]), {"<eos>": 1}).items():
-                logits[i, 0, VOCAB.ids[word]] = math.log(probability)
+            for t in range(target.size(1)):
+                so_far = tuple(VOCAB.words[k] for k in ids[1:n + t + 1])
+                for word, probability in self.table.get(so_far, {"<eos>": 1}).items():
+                    logits[i, t, VOCAB.ids[word]] = math.log(probability)
         return logits + self.anchor, None, state
 
     def reorder(self, kept, index):

@@ -14,8 +14,9 @@ from PIL import Image
 from sample_tree import tree
 from sample_widgets import exported
 
+from course_utils.beam_tree import beam_tree
 from course_utils.data.text import BOS, EOS, Vocab
-from course_utils.decoding import beam_search, beam_tree, greedy, sample
+from course_utils.decoding import beam_search, greedy, sample
 from course_utils.seq2seq import Seq2Seq
 from course_utils.widgets import DecodingTree
 from course_utils.widgets.base import _lean, javascript, stylesheet

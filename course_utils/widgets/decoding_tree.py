@@ -23,15 +23,15 @@ class DecodingTree(CourseWidget):
     Left and right (or the buttons) go through the steps, Home and End to the first and the last; up and down choose
     a node of the step, as the pointer does; Escape leaves. Python sees the same, and can set it::
 
-        tree = beam_tree(model, source, vocab, beam=4)      # course_utils.decoding
+        tree = beam_tree(model, source, vocab, beam=4)      # course_utils.beam_tree
         view = DecodingTree(tree)
         view                                    # the last line of a cell shows it
         view.step = 3                           # three words
         view.path                               # the words up to the selected node
 
     Args:
-        tree: with ``nodes`` and ``best``, a node's id, as `course_utils.decoding.beam_tree` returns it; this and its
-            nodes are NamedTuples or mappings with the fields of `course_utils.decoding.Node`. ``sampled`` may be
+        tree: with ``nodes`` and ``best``, a node's id, as `course_utils.beam_tree.beam_tree` returns it; this and its
+            nodes are NamedTuples or mappings with the fields of `course_utils.beam_tree.Node`. ``sampled`` may be
             missing from the nodes. ``"sampling"``, if there is one, says in the legend how samples were drawn:
             ``{"temperature": 0.8, "top_k": 5, "top_p": 0.9}``, of which any may be missing or ``None``.
         step: how many words are shown first. Default: all.
@@ -124,7 +124,7 @@ def _content(tree: Mapping) -> dict:
     tree = _fields(tree)
     if not isinstance(tree, Mapping) or not {"nodes", "best"} <= set(tree) or not tree["nodes"]:
         raise ValueError('the tree is not {"nodes": [...], "best": id} with at least one node; '
-                         "course_utils.decoding.beam_tree(model, source, vocab) makes one.")
+                         "course_utils.beam_tree.beam_tree(model, source, vocab) makes one.")
     nodes: list[dict] = []
     for i, given in enumerate(map(_fields, tree["nodes"])):
         missing = [name for name in NEEDED if name not in given]
