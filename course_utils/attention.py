@@ -60,12 +60,27 @@ def check_mask(mask: Tensor, shape: Sequence[int]) -> None:
         given = f"has dtype {mask.dtype}" if isinstance(mask, Tensor) else f"is a {type(mask).__name__}"
         raise TypeError(f"mask {given}; expected torch.bool with True = may attend. "
                         "Build it by a comparison, e.g. mask = (source != PAD).unsqueeze(1), which is (B, 1, T_k).")
-    sizes = zip(reversed(mask.shape), reversed(shape), strict=False)
-    fits = 1 <= mask.dim() <= len(shape) and all(given in (1, wanted) for given, wanted in sizes)
-    if not fits:
+    if not _broadcasts(mask.shape, shape):
         raise ValueError(f"mask has shape {tuple(mask.shape)}, scores have {tuple(shape)}; expected (T_q, T_k), or "
                          "(B, 1 or T_q, T_k), one axis more with heads. A padding mask (B, T_k) needs an axis for the "
                          "queries: mask.unsqueeze(1).")
+
+
+def _broadcasts(given: Sequence[int], shape: Sequence[int]) -> bool:
+    sizes = zip(reversed(given), reversed(shape), strict=False)
+    return 1 <= len(given) <= len(shape) and all(size in (1, wanted) for size, wanted in sizes)
+
+
+def check_bias(bias: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a bias without numbers (TypeError) or that does not fit scores ``(B, n_heads, T_q, T_k)`` (ValueError)."""
+    if not isinstance(bias, Tensor):
+        raise TypeError(f"bias is a {type(bias).__name__}; expected a tensor that is added to the scores. So that the "
+                        "linear maps add no vectors: MultiHeadAttention(…, bias=False).")
+    if bias.dtype == torch.bool:
+        raise TypeError("bias has dtype torch.bool; expected numbers, added to the scores. A mask goes to mask.")
+    if not _broadcasts(bias.shape, shape):
+        raise ValueError(f"bias has shape {tuple(bias.shape)}, scores have {tuple(shape)}; expected four axes that "
+                         "broadcast to (B, n_heads, T_q, T_k), or the last of them: alibi(n_heads, T).")
 
 
 def check_values(keys: Tensor, values: Tensor) -> None:
@@ -356,8 +371,10 @@ class MultiHeadAttention(nn.Module):
             raise ValueError("given a mask and is_causal; expected one of them: mask & causal_mask(T_q, T_k) is both.")
         if is_causal and (need_weights or bias is not None or q.size(2) != k.size(2)):
             mask, is_causal = causal_mask(q.size(2), k.size(2), q.device), False
+        B, *T = max(len(q), len(k)), q.size(2), k.size(2)
+        if bias is not None:
+            check_bias(bias, (B, self.n_heads, *T))
         if mask is not None:
-            B, *T = max(len(q), len(k)), q.size(2), k.size(2)
             check_mask(mask, (B, *T) if getattr(mask, "ndim", 0) == 3 else (B, self.n_heads, *T))
             mask = mask.unsqueeze(1) if mask.dim() == 3 else mask          # (B, 1, T_q, T_k)
         mixed, weights = (self._by_weights(q, k, v, mask, bias) if need_weights

@@ -245,6 +245,20 @@ def test_masks_that_are_not_boolean_are_refused(mask, need_weights, bias):
         attention(x, mask=mask, bias=bias, need_weights=need_weights)
 
 
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize(("bias", "message"), [
+    (torch.zeros(4, 4), r"bias has shape \(4, 4\), scores have \(3, 2, 5, 5\); expected four axes"),
+    (alibi(3, 5), r"bias has shape \(3, 5, 5\), scores have \(3, 2, 5, 5\)"),
+    (torch.zeros(1, 3, 2, 5, 5), r"bias has shape \(1, 3, 2, 5, 5\)"),
+    (True, "bias is a bool; expected a tensor .* add no vectors: MultiHeadAttention.*bias=False"),
+    (causal_mask(5), r"bias has dtype torch\.bool; expected numbers, .* goes to mask")],
+    ids=["keys", "heads", "axes", "a_switch", "a_mask"])
+def test_a_bias_that_cannot_be_added_is_refused(bias, message, need_weights):
+    attention, x = MultiHeadAttention(8, 2), self_attention_inputs()
+    with pytest.raises((TypeError, ValueError), match=message):
+        attention(x, bias=bias, need_weights=need_weights)
+
+
 def test_without_weights_dropout_acts_in_training_only():
     attention, x = MultiHeadAttention(8, 2, dropout=0.5), self_attention_inputs()
     first, second = (attention(x, need_weights=False)[0] for _ in range(2))
