@@ -354,6 +354,7 @@ class MultiHeadAttention(nn.Module):
         Returns:
             ``output (B, T_q, d_model)`` and ``weights (B, n_heads, T_q, T_k)`` as they are before dropout, or ``None``.
         """
+        self._check_width(query=query)
         k, v = self.project_keys(query if keys is None else keys, values)
         return self.attend(query, k, v, mask, bias, need_weights)
 

@@ -104,7 +104,8 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
         The tree: outside the beam are the pruned candidates and what greedy decoding and the samples add.
 
     Raises:
-        ValueError: for more than one sentence, or if ``beam`` or ``max_len`` is below 1, ``pruned`` below 0.
+        ValueError: for more than one sentence, a vocabulary of another size than the model's, or if ``beam`` or
+            ``max_len`` is below 1, ``pruned`` below 0.
     """
     at_least(1, beam=beam, max_len=max_len)
     at_least(0, pruned=pruned)
@@ -117,6 +118,9 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     with evaluating(model):
         for parent, word, log_prob, candidates in grow(model, source, beam, max_len):
             size = candidates.size(-1)
+            if size != len(vocab):
+                raise ValueError(f"the model writes {size} words, vocab has {len(vocab)}; expected the target's "
+                                 "vocabulary, which the model was made for.")
             totals, chosen = candidates.flatten().tolist(), (parent * size + word)[0].tolist()    # places in K * V
             kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
             order = candidates.flatten().argsort(descending=True, stable=True)[:beam + pruned].tolist()

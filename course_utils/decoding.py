@@ -287,9 +287,14 @@ def attention_records(model: nn.Module, pairs: Sequence, source_vocab: Vocab,
         with layers and heads in front; rows are the target, columns the source and ``<eos>``.
 
     Raises:
+        TypeError: for one pair instead of a list, or a sentence in one string.
         ValueError: if the model has no attention.
     """
     pairs, records = list(pairs), {}
+    for i, pair in enumerate(pairs):
+        if len(pair) < 2 or isinstance(pair[0], str):
+            raise TypeError(f"pair {i} is {pair!r:.60}; expected two lists of words, source and target. For one pair: "
+                            "[pair]. For a sentence in one string: sentence.split().")
     for chosen in batches_by_length([source for source, *_ in pairs]):
         batch = collate(encode_pairs([pairs[i] for i in chosen], source_vocab, target_vocab))
         with evaluating(model):

@@ -378,6 +378,11 @@ def test_an_input_of_another_width_is_named(widths, message):
         MultiHeadAttention(8, 2)(*(torch.zeros(2, 3, width) for width in widths))
 
 
+def test_self_attention_calls_its_input_the_query():
+    with pytest.raises(ValueError, match=r"query has shape \(2, 3, 6\); expected"):
+        MultiHeadAttention(8, 2)(torch.zeros(2, 3, 6))
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"d_model": 10, "n_heads": 4}, "d_model=10 does not divide into n_heads=4 equal parts; choose"),
     ({"d_model": 8, "n_heads": 0}, "n_heads is 0; expected at least 1"),

@@ -498,6 +498,13 @@ def test_a_tree_is_of_one_sentence(shape):
             beam_tree(make_model(), sources(["a"]), VOCAB, **settings)
 
 
+@pytest.mark.parametrize("words", ["abc", "abcdefg"])
+def test_a_tree_is_of_the_targets_vocabulary(words):
+    other = Vocab([list(words)])
+    with pytest.raises(ValueError, match=f"writes 9 words, vocab has {len(other)}; expected the target's vocabulary"):
+        beam_tree(make_model(), sources(["a"]), other)
+
+
 # --- sampling ------------------------------------------------------------------------------------------------------
 
 def seeded(seed=0):
@@ -668,6 +675,12 @@ def test_matrices_are_the_weights_while_the_reference_is_written(query, times):
         _, alone = model(torch.tensor([[*VOCAB.encode(source), EOS]]), torch.tensor([[BOS, *VOCAB.encode(target)]]))
         assert_close(matrix, alone[0, :len(target)])
         assert not matrix.requires_grad
+
+
+@pytest.mark.parametrize("pair", [PAIRS[0], (*PAIRS[0], ()), (["a"], ["b"])])
+def test_one_pair_instead_of_a_list_is_refused(pair):
+    with pytest.raises(TypeError, match=r"pair 0 is .*; expected two lists of words.* For one pair: \[pair\]"):
+        attention_records(make_model(), pair, VOCAB, VOCAB)
 
 
 @pytest.mark.parametrize("attention", ["general", "transformer"])

@@ -245,3 +245,10 @@ def test_a_sentence_longer_than_the_limit_is_refused_at_once(pair):
 def test_no_examples_are_refused_at_once():
     with pytest.raises(ValueError, match="no examples; it needs at least one encoded pair"):
         token_batches([])
+
+
+@pytest.mark.parametrize("example", [(["a"], ["b"]), (["a"], ["b"], ()), "a"])
+def test_words_instead_of_ids_are_refused_at_once(example):
+    ids = torch.tensor([4, EOS])
+    with pytest.raises(TypeError, match=r"example 1 is .*'a'.*; expected two tensors of ids.*encode_pairs\(pairs, "):
+        token_batches([(ids, ids), example])

@@ -144,5 +144,9 @@ def token_batches(examples: Sequence[tuple[Tensor, Tensor]], tokens: int = 2500,
     """
     if not examples:
         raise ValueError("token_batches was given no examples; it needs at least one encoded pair.")
+    for i, example in enumerate(examples):
+        if len(example) != 2 or not all(isinstance(ids, Tensor) for ids in example):
+            raise TypeError(f"example {i} is {example!r:.60}; expected two tensors of ids, source and target: "
+                            "encode_pairs(pairs, source_vocab, target_vocab).")
     lengths = [(len(source), len(target)) for source, target in examples]
     return DataLoader(examples, batch_sampler=TokenBatchSampler(lengths, tokens, seed), collate_fn=collate)
