@@ -54,20 +54,6 @@ def check_ids(**ids: Tensor) -> None:
                              f"{name}.unsqueeze(0).")
 
 
-class Embedding(nn.Embedding):
-    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
-        try:
-            return super().forward(ids)
-        except IndexError:
-            last = self.num_embeddings - 1
-            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
-                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
-                             "model with the vocabulary's size.") from None
-
-
 def check_length(model: nn.Module, length: int, max_len: int, shorten: str = "the sequence") -> None:
     """A ``ValueError`` if a model is given more positions than it has; ``shorten``: what, or how."""
     if length > max_len:

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids, check_length
+from .arguments import at_least, check_ids, check_length
 from .course import reinstall
 from .data.download import check, packaged
 from .data.wordpiece import WordPiece
-from .models import init_weights
+from .models import Embedding, init_weights
 from .transformer import Config, EncoderLayer
 
 BASE = Config(d_model=768, n_heads=12, n_layers=12, d_ff=3072, dropout=0.1, pre_norm=False, max_len=512,

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids, check_length
+from .arguments import at_least, check_ids, check_length
 from .attention import MultiHeadAttention
 from .efficient import RelativeAttention, sdpa
-from .models import init_embedding
+from .models import Embedding, init_embedding
 from .transformer import Config, SelfAttentionLayer
 
 

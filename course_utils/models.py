@@ -1,11 +1,24 @@
-"""What models share: first weights, teacher forcing, evaluation mode."""
+"""What models share: embeddings, first weights, teacher forcing, evaluation mode."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_map
+
+
+class Embedding(nn.Embedding):
+    """``nn.Embedding`` that says which ids have no vector (on a CPU; a GPU stops with CUDA's own words)."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Ids of any shape to ``(…, embedding_dim)``; ids below 0 or beyond the last are an ``IndexError``."""
+        try:
+            return super().forward(ids)
+        except IndexError:
+            last = self.num_embeddings - 1
+            raise IndexError(f"the ids {tuple(ids.shape)} go from {ids.min()} to {ids.max()}, but there are vectors "
+                             f"for 0 to {last}. Encode with the vocabulary that the model was made for, or make the "
+                             "model with the vocabulary's size.") from None
 
 
 def init_embedding(table: nn.Embedding) -> None:
@@ -22,13 +35,21 @@ def init_weights(model: nn.Module) -> None:
             nn.init.zeros_(module.bias)
 
 
+def of_each(f: Callable[[Tensor], Tensor], kept):
+    """``f`` of each tensor in a memory or a state: a tensor, or tuples of them, named or nested."""
+    if not isinstance(kept, tuple):
+        return f(kept)
+    parts = [of_each(f, part) for part in kept]
+    return type(kept)(*parts) if hasattr(kept, "_fields") else tuple(parts)
+
+
 class EncoderDecoder(nn.Module):
     """What all encoder-decoders share; a subclass has ``encode(source)`` and ``decode(target, state, memory,
     need_weights)``, see `seq2seq.Seq2Seq`."""
 
     def reorder(self, kept, index: Tensor):
         """Rows ``index (n,)`` of the memory or of a state, in that order; some several times, or not at all."""
-        return tree_map(lambda x: x.index_select(0, index), kept)
+        return of_each(lambda x: x.index_select(0, index), kept)
 
     def forward(self, source: Tensor, target: Tensor, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """Teacher forcing: logits for the word after each word of ``target (B, T_q)``; and the weights."""

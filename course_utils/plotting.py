@@ -18,7 +18,8 @@ from .widgets.still import attention_heatmap
 
 __all__ = [
     "BAD", "GOOD", "INK", "KEY", "LINES", "MARKERS", "MUTED", "PAPER", "QUERY", "VALUE", "LiveCurve",
-    "attention_heatmap", "in_notebook", "plot_groups", "plot_runs", "show", "smooth", "use_course_style",
+    "attention_heatmap", "bar_of_runs", "in_notebook", "plot_groups", "plot_runs", "show", "smooth",
+    "use_course_style",
 ]
 
 LINES = (INK, GOOD, BAD, TEAL, "#8A6100", MUTED)        # not the colours of query, key and value

@@ -13,20 +13,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from torch.utils._pytree import tree_map
 
-from .arguments import Embedding, at_least, check_ids, check_share, check_source, check_target
+from .arguments import at_least, check_ids, check_share, check_source, check_target
 from .attention import SCORES, attend
 from .data.text import PAD
-from .models import EncoderDecoder
+from .models import Embedding, EncoderDecoder, of_each
 
 RNNS = {"gru": (nn.GRU, nn.GRUCell), "lstm": (nn.LSTM, nn.LSTMCell)}
 
 
 def run(rnn: nn.GRU | nn.LSTM, inputs: Tensor, state):
     """One layer over ``inputs (B, T, d)``: outputs ``(B, T, d_model)``, the last state. States have the batch first."""
-    outputs, state = rnn(inputs, tree_map(lambda part: part.unsqueeze(0), state))          # (layers = 1, B, d_model)
-    return outputs, tree_map(lambda part: part.squeeze(0), state)
+    outputs, state = rnn(inputs, of_each(lambda part: part.unsqueeze(0), state))           # (layers = 1, B, d_model)
+    return outputs, of_each(lambda part: part.squeeze(0), state)
 
 
 def hidden(state) -> Tensor:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .arguments import Embedding, at_least, check_ids, check_length, check_share, check_source, check_target
+from .arguments import at_least, check_ids, check_length, check_share, check_source, check_target
 from .attention import MultiHeadAttention, sinusoidal
 from .data.text import PAD
-from .models import EncoderDecoder, init_embedding
+from .models import Embedding, EncoderDecoder, init_embedding
 
 
 class FeedForward(nn.Sequential):

@@ -283,6 +283,11 @@ def test_a_run_without_a_step_has_no_curve(notebook):
     assert notebook.new == []
 
 
+def test_every_function_that_is_made_here_is_offered():
+    made = {name for name, value in vars(plotting).items() if getattr(value, "__module__", "") == plotting.__name__}
+    assert {name for name in made if not name.startswith("_")} <= {*plotting.__all__}
+
+
 def test_a_bar_of_runs_is_their_mean_with_a_dot_for_each():
     figure, axes = plt.subplots()
     plotting.bar_of_runs(axes, 3, [90, 91, 95], plotting.GOOD, fontsize=17)

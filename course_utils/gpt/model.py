@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..arguments import Embedding, at_least, check_ids, check_length, check_number, no_nan
+from ..arguments import at_least, check_ids, check_length, check_number, no_nan
 from ..attention import MultiHeadAttention
 from ..decoding import sample_token
-from ..models import evaluating, init_weights
+from ..models import Embedding, evaluating, init_weights
 from ..transformer import Cache, SelfAttentionLayer, look_back
 from ..transformer import Config as TransformerConfig
 
