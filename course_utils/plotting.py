@@ -18,7 +18,7 @@ from .widgets.still import attention_heatmap
 
 __all__ = [
     "BAD", "GOOD", "INK", "KEY", "LINES", "MARKERS", "MUTED", "PAPER", "QUERY", "VALUE", "LiveCurve",
-    "attention_heatmap", "bar_of_runs", "in_notebook", "plot_groups", "plot_runs", "show", "smooth",
+    "attention_heatmap", "bars_of_runs", "in_notebook", "plot_groups", "plot_runs", "show", "smooth",
     "use_course_style",
 ]
 
@@ -102,14 +102,19 @@ class LiveCurve:
         self.due = ended + max(3, 30 * (ended - started))
 
 
-def bar_of_runs(axes, y: float, runs: Sequence[float], colour: str, form: str = "{:.0f}", gap: float = 2, **text):
-    """A horizontal bar of the mean of several runs: a dot for each run, and the mean, as ``form`` writes it, ``gap``
-    behind them; the defaults are those of an axis that ends near 100. ``text``: how the mean is written.
+def bars_of_runs(axes, rows: Mapping[str, Sequence[float]], colours: Sequence[str], form: str = "{:.0f}",
+                 gap: float = 2, fontsize: int = 14) -> None:
+    """Horizontal bars, a name and its runs each, from the top: their mean, a dot for each run, and ``gap`` behind the
+    last dot the mean as ``form`` writes it; the defaults are those of an axis that ends near 100.
     """
-    mean = sum(runs) / len(runs)
-    axes.barh(y, mean, color=colour)
-    axes.plot(runs, [y] * len(runs), "o", color=INK, markersize=6)
-    axes.text(max(runs) + gap, y, form.format(mean), va="center", fontweight="bold", **text)
+    for i, ((_, runs), colour) in enumerate(zip(rows.items(), colours, strict=True)):
+        mean = sum(runs) / len(runs)
+        axes.barh(-i, mean, color=colour)
+        axes.plot(runs, [-i] * len(runs), "o", color=INK, markersize=6)
+        axes.text(max(runs) + gap, -i, form.format(mean), va="center", fontweight="bold", fontsize=fontsize)
+    axes.set_yticks([-i for i in range(len(rows))], rows, fontsize=fontsize)
+    axes.tick_params(axis="x", labelsize=fontsize - 2)
+    axes.grid(visible=False, axis="y")
 
 
 def plot_groups(results: Mapping[str, Mapping[str, float]], xlabel: str, ylabel: str,

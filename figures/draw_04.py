@@ -372,7 +372,7 @@ def parts():
         grid(axes, left, 84, 0.45 * word[:4, None], INK, (46, 15), frame=0)
         text(axes, left + 23, 160, "+", 22)
         grid(axes, left, 176, wave[:, None], QUERY, (46, 15), frame=0)
-    text(axes, x, 264, "$x_t = E[w_t] + p_t$", 26)
+    text(axes, x, 264, "$\\sqrt{d}\\,E[w_t] + p_t$", 26)
     return axes
 
 

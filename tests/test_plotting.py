@@ -288,20 +288,28 @@ def test_every_function_that_is_made_here_is_offered():
     assert {name for name in made if not name.startswith("_")} <= {*plotting.__all__}
 
 
-def test_a_bar_of_runs_is_their_mean_with_a_dot_for_each():
+def test_bars_of_runs_are_means_with_a_dot_for_each_run_from_the_top():
     figure, axes = plt.subplots()
-    plotting.bar_of_runs(axes, 3, [90, 91, 95], plotting.GOOD, fontsize=17)
-    (bar,), (dots,), (mean,) = axes.patches, axes.lines, axes.texts
-    assert (bar.get_width(), bar.get_y() + bar.get_height() / 2) == (92, 3)
-    assert dots.get_xydata().tolist() == [[90, 3], [91, 3], [95, 3]]
-    assert (mean.get_text(), mean.get_position(), mean.get_fontsize()) == ("92", (97, 3), 17)
+    plotting.bars_of_runs(axes, {"ours": [90, 91, 95], "theirs": [40]}, [plotting.GOOD, plotting.BAD], fontsize=17)
+    assert [(bar.get_width(), round(bar.get_y())) for bar in axes.patches] == [(92, 0), (40, -1)]
+    assert [dots.get_xydata().tolist() for dots in axes.lines] == [[[90, 0], [91, 0], [95, 0]], [[40, -1]]]
+    assert [(mean.get_text(), mean.get_position(), mean.get_fontsize()) for mean in axes.texts] == [
+        ("92", (97, 0), 17), ("40", (42, -1), 17)]
+    assert [(*label.get_position(), label.get_text()) for label in axes.get_yticklabels()] == [
+        (0, 0, "ours"), (0, -1, "theirs")]
 
 
-def test_a_bar_of_runs_is_written_as_its_axis_wants_it():
+def test_bars_of_runs_are_written_as_their_axis_wants_it():
     figure, axes = plt.subplots()
-    plotting.bar_of_runs(axes, 0, [0.25, 0.5], plotting.GOOD, "{:.2f}", gap=0.25)
+    plotting.bars_of_runs(axes, {"it": [0.25, 0.5]}, [plotting.GOOD], "{:.2f}", gap=0.25)
     mean, = axes.texts
     assert (mean.get_text(), mean.get_position()) == ("0.38", (0.75, 0))
+
+
+def test_every_bar_has_its_colour():
+    figure, axes = plt.subplots()
+    with pytest.raises(ValueError, match="shorter"):
+        plotting.bars_of_runs(axes, {"ours": [1], "theirs": [2]}, [plotting.GOOD])
 
 
 def test_runs_are_drawn_as_mean_and_range_and_labels_stand_apart():
