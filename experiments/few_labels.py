@@ -26,12 +26,13 @@ from course_utils.data.wordpiece import WordPiece
 from course_utils.pretraining import (
     Pretraining,
     batches_of,
+    class_loss,
     classifier_on,
     masked_lm,
     new_bert,
     predicted,
 )
-from course_utils.training import fit, label_loss
+from course_utils.training import fit
 
 Rows = list[tuple[str, int]]
 
@@ -53,7 +54,7 @@ def learn(model: Pretraining, pieces: WordPiece, rows: Rows, tests: dict[str, Ro
     found = []
     for lr in RATES:
         classifier, (texts, labels) = classifier_on(model, seed), zip(*rows, strict=True)
-        fit(classifier, batches_of(pieces, texts, 10, seed, labels), steps, lr=lr, loss=label_loss, live=False,
+        fit(classifier, batches_of(pieces, texts, 10, seed, labels), steps, lr=lr, loss=class_loss, live=False,
             label=f"{len(rows)} labels, rate {lr}")
         found.append({name: float((predicted(classifier, pieces, [text for text, _ in test])
                                    == torch.tensor([label for _, label in test])).float().mean())

@@ -33,7 +33,7 @@ ALLOWED = {
     "metrics": {"attention", "arguments", "data.BUCKETS", "data.text"},
     "models": set(),
     "plotting": {"widgets"},
-    "pretraining": {"arguments", "bert", "data.wordpiece", "models", "transformer"},
+    "pretraining": {"arguments", "bert", "data.wordpiece", "models", "training", "transformer"},
     "publish": {"course", "widgets"},
     "seq2seq": {"attention", "arguments", "data.text", "models"},
     "sizes": {"bert", "gpt", "language_models", "transformer"},

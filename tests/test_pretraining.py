@@ -11,6 +11,7 @@ from course_utils.data import wordpiece
 from course_utils.pretraining import (
     LITTLE,
     batches_of,
+    class_loss,
     classifier_on,
     copy_trunk,
     held_out,
@@ -20,7 +21,7 @@ from course_utils.pretraining import (
     new_bert,
     predicted,
 )
-from course_utils.training import fit, label_loss
+from course_utils.training import fit
 
 SENTENCES = [f"the {noun} is {kind} ." for noun in ("queen", "law", "city", "letter") for kind in ("new", "old", "red")]
 LONGER = replace(LITTLE, max_len=80)
@@ -131,7 +132,7 @@ def test_a_classifier_learns_on_a_copy(pieces):
     model, labels = new_bert(len(pieces), seed=0), [int("old" in s) for s in SENTENCES]
     kept = {name: weight.clone() for name, weight in model.state_dict().items()}
     classifier = classifier_on(model, seed=0)
-    fit(classifier, batches_of(pieces, SENTENCES, 4, 0, labels), 60, lr=3e-3, loss=label_loss, live=False)
+    fit(classifier, batches_of(pieces, SENTENCES, 4, 0, labels), 60, lr=3e-3, loss=class_loss, live=False)
     assert predicted(classifier, pieces, SENTENCES).tolist() == labels
     assert all(torch.equal(kept[name], weight) for name, weight in model.state_dict().items())
 
