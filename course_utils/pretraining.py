@@ -128,13 +128,14 @@ def masker(pieces: WordPiece) -> Callable:
     mask_id, *never = (pieces.ids[piece] for piece in ("[MASK]", "[PAD]", "[CLS]", "[SEP]"))
 
     def masked(ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        device, ids = ids.device, ids.cpu()                     # the generator's
         can_mask = ~torch.isin(ids, torch.tensor(never))
         if not can_mask.any():
             raise ValueError("these texts have no piece that can be masked; expected at least one word.")
         targets = torch.tensor(-100)
         while (targets == -100).all():                          # of a short text perhaps several times
             inputs, targets = mask_tokens(ids, can_mask, mask_id, len(pieces), generator)
-        return inputs, targets
+        return inputs.to(device), targets.to(device)
     return masked
 
 

@@ -10,6 +10,7 @@ from functools import wraps
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator, DataLoaderConfiguration
+from accelerate.utils import send_to_device
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -156,7 +157,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         for step, batch in zip(range(steps), endless(batches), strict=False):
             for group in optimizer.param_groups:
                 group["lr"] = lr * schedule(step, steps)
-            value, n_tokens = _two_things(loss(trained, batch))
+            value, n_tokens = _two_things(loss(trained, send_to_device(batch, accelerator.device)))
             _finite("loss", value.item(), step, lr)
             optimizer.zero_grad()
             accelerator.backward(value)

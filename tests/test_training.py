@@ -128,8 +128,19 @@ def test_dropout_is_on_while_training_and_off_afterwards(training):
     assert all(weight.grad is None for weight in model.parameters())
 
 
+def test_batches_of_any_kind_go_to_the_accelerators_device(monkeypatch):
+    """`accelerate` moves what a DataLoader gives, not what a list holds."""
+    sent = []
+    monkeypatch.setattr(training, "send_to_device", lambda batch, device: sent.append((batch, device)) or batch)
+    batches = [POINTS[0], POINTS[1]]
+    fit(make_line(), batches, steps=2, loss=line_loss)
+    assert [(batch is given, device.type) for (batch, device), given in zip(sent, batches, strict=True)] == [
+        (True, "cpu")] * 2
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_model_comes_back_from_the_accelerator(monkeypatch):
+@pytest.mark.parametrize("kind", [lambda points: DataLoader(points, batch_size=None), list])
+def test_a_model_comes_back_from_the_accelerator(kind, monkeypatch):
     monkeypatch.delenv("ACCELERATE_USE_CPU", raising=False)     # `setup` sets it
     PartialState._reset_state()
     AcceleratorState._reset_state()
@@ -140,7 +151,7 @@ def test_a_model_comes_back_from_the_accelerator(monkeypatch):
         return line_loss(model, points)
 
     model = make_line()
-    fit(model, DataLoader(POINTS, batch_size=None), steps=2, loss=loss)
+    fit(model, kind(POINTS), steps=2, loss=loss)
     assert devices == ["cuda", "cuda"]
     assert model.weight.device.type == "cpu"
 
