@@ -10,13 +10,12 @@ attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``: 
 """
 
 import argparse
-import shlex
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import torch
-from parts_left_out import DIVERGED, PARTS
+from parts_left_out import DIVERGED, PARTS, in_command
 from translation_rivals import Captions
 
 from course_utils import setup
@@ -61,9 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     command = (f"python experiments/attention_alone.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
-                       for name in ("parts", "rates", "warmup", "out")
-                       if (given := getattr(options, name)) != parser.get_default(name))
+    command += in_command(parser, options, "parts", "rates", "warmup", "out")
     torch.set_num_threads(1)
     captions = Captions()
     first, *others = options.seeds

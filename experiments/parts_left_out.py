@@ -105,6 +105,12 @@ PARTS = {"all parts": lambda model: None, "no norm": without_norm, "no feed-forw
          "only the last norms": without_norms_in_layers}
 
 
+def in_command(parser: argparse.ArgumentParser, options: argparse.Namespace, *names: str) -> str:
+    """The options of these names that are not the default, as a command has them."""
+    return "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
+                   for name in names if (given := getattr(options, name)) != parser.get_default(name))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Choose each one's rate at the first seed, train it at the others, and store after each training."""
     parser = argparse.ArgumentParser(description="The Transformer without a part; writes parts_left_out.json.")
@@ -119,9 +125,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     command = (f"python experiments/parts_left_out.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    command += "".join(f" --{name} {shlex.join(map(str, given if isinstance(given, list) else [given]))}"
-                       for name in ("layers", "rates", "parts", "out")
-                       if (given := getattr(options, name)) != parser.get_default(name))
+    command += in_command(parser, options, "layers", "rates", "parts", "out")
     command += " --xavier" * options.xavier
     results = {"steps": options.steps, "layers": options.layers, "rates": options.rates, "parts": {}}
 
