@@ -103,9 +103,9 @@ def rehearsed(fit: Callable) -> Callable:
     def loaded_or_trained(model, *args, **settings):
         if not in_notebook():
             return fit(model, *args, **settings)
-        from .kernel import rehearsal
+        from .kernel.rehearsal import train_or_load
 
-        return rehearsal.rehearsed(History)(fit)(model, *args, **settings)
+        return train_or_load(fit, History, model, *args, **settings)
     return loaded_or_trained
 
 

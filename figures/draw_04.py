@@ -89,12 +89,12 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts that stand beside attention, and why. Tokens get mixed, so the residual path keeps the old one: x "
-        "goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums grow, so a "
-        "branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the mean μ and "
-        "the standard deviation σ are those of one row. Attention averages only, so the feed-forward network makes "
-        "new features: three tokens, for each the same small network, narrow, wide, narrow. Order is ignored, so "
-        "words are numbered: a vector of its position is added to each word's.",
+        "Four parts that stand beside attention, and why. Many layers block what passes, so the residual path leaves a "
+        "path open: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums "
+        "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the "
+        "mean μ and the standard deviation σ are those of one row. Attention averages only, so the feed-forward "
+        "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
+        "ignored, so words are numbered: a vector of its position is added to each word's.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -121,9 +121,9 @@ ALT = {
         "each word of the memory, five words and two pads, which changes.",
     "04_writing":
         "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
-        "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: run 1 reads <bos> and "
-        "writes je, run 2 reads <bos> je and writes suis, run 3 reads <bos> je suis and writes là; the word that was "
-        "written goes into the next run.",
+        "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
+        "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là; the word that was "
+        "written goes into the next pass.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -331,8 +331,8 @@ def parts():
     axes = card(380)
     at = (122, 361, 600, 839)
     for x, name, why, what in zip(at, ("residual path", "LayerNorm", "feed-forward", "positions"),
-                                  ("tokens get mixed:", "sums grow:", "averages only:", "order is ignored:"),
-                                  ("keep the old one", "read at one scale", "make new features", "number the words"),
+                                  ("many layers block:", "sums grow:", "attention averages:", "order is ignored:"),
+                                  ("leave a path open", "read at one scale", "make new features", "number the words"),
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
@@ -364,7 +364,8 @@ def parts():
         path(axes, (token - 32, 138), (token + 32, 138), color=PAPER, line=2, head=False)
         arrow(axes, (token, 74), (token, 90))
         arrow(axes, (token, 185), (token, 207))
-    text(axes, x, 264, "$\\max(0,\\ xW_1)\\,W_2$", 26)
+    text(axes, x, 248, "$\\max(0,\\ xW_1 + b_1)$", 22)
+    text(axes, x, 278, "$\\cdot\\ W_2 + b_2$", 22)
     x = at[3]
     waves = 0.5 + 0.5 * np.sin(1.7 * np.arange(3)[:, None] / 1.6 ** np.arange(4) + np.pi / 2 * (np.arange(4) % 2))
     for token, (word, wave) in enumerate(zip(block, waves, strict=True)):
@@ -474,7 +475,8 @@ def read_grid():
 
 def writing():
     axes = card(316)
-    for left, title, color in ((8, "training: one run for all words", GOOD), (486, "inference: one run per word", BAD)):
+    for left, title, color in ((8, "training: one pass for all words", GOOD),
+                               (486, "inference: one pass per word", BAD)):
         box(axes, left + 233, 158, 466, 300, fill=BAND, edge="none", corner=10)
         text(axes, left + 233, 36, title, TYPE, color, "bold")
     for t, (word, following) in enumerate(zip(TARGET, (*TARGET[1:], "<eos>"), strict=True)):
@@ -484,14 +486,14 @@ def writing():
         arrow(axes, (x, 150), (x, 114))
         text(axes, x, 92, following, 22, GOOD, "bold")
     box(axes, 241, 180, 410, 56, fill=INK, label="decoder", size=22, text_color=PAPER)
-    for run in range(3):
-        y = 92 + 84 * run
-        text(axes, 690, y, " ".join(TARGET[:run + 1]), 22, QUERY, align="right")
+    for t in range(3):
+        y = 92 + 84 * t
+        text(axes, 690, y, " ".join(TARGET[:t + 1]), 22, QUERY, align="right")
         arrow(axes, (698, y), (722, y))
         box(axes, 780, y, 112, 46, fill=INK, label="decoder", size=22, text_color=PAPER)
         arrow(axes, (838, y), (862, y))
-        text(axes, 870, y, TARGET[run + 1], 22, BAD, "bold", "left")
-        if run < 2:
+        text(axes, 870, y, TARGET[t + 1], 22, BAD, "bold", "left")
+        if t < 2:
             path(axes, (890, y + 16), (890, y + 42), (672, y + 42), (672, y + 66), color=BAD)
     return axes
 

@@ -108,7 +108,7 @@ def test_what_is_imported_late_is_not_imported_at_once(room):
         waits = "course_utils." + other
         assert any(within(name, waits) for name in imported(source, ("course_utils", room)))
         assert not any(within(name, waits) for name in imported(at_once(source), ("course_utils", room)))
-    back = f"from .{other}.rehearsal import rehearsed\n{source}"
+    back = f"from .{other}.rehearsal import train_or_load\n{source}"
     assert any(within(name, waits) for name in imported(at_once(back), ("course_utils", room)))
 
 

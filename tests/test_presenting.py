@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from functools import partial
 from html import escape
 from types import SimpleNamespace
 
@@ -150,8 +151,8 @@ def test_a_training_that_is_not_rehearsed_says_so_while_one_waits(shell, capsys,
     monkeypatch.setenv(PRESENTED, str(LESSON))
     load_ipython_extension(shell)
     monkeypatch.delenv("COURSE_REHEARSAL", raising=False)
-    decorated = rehearsal.rehearsed(SimpleNamespace)
-    shell.user_ns["fit"] = decorated(lambda model, label="training": SimpleNamespace(interrupted=False))
+    shell.user_ns["fit"] = partial(rehearsal.train_or_load, lambda model, label="training": SimpleNamespace(
+        interrupted=False), SimpleNamespace)
     catch_up = TOLD[-1].__self__
     catch_up.cells = {"a": "fit(None, label='with attention')\nfit(None, label='mine')\nprint('of a')", "b": ""}
     before(catch_up, "b")

@@ -26,11 +26,10 @@ from course_utils.course import course_root, numbered
 from course_utils.data.text import EOS, TokenBatchSampler, collate, token_batches
 from course_utils.exercises import EXERCISES
 from course_utils.kernel import rehearsal
-from course_utils.kernel.rehearsal import rehearsed
 from course_utils.publish.notebooks import METADATA, execute, read, write
 from course_utils.publish.tasks import alone, tasks
 from course_utils.seq2seq import Seq2Seq
-from course_utils.training import History, fit, inverse_sqrt
+from course_utils.training import fit, inverse_sqrt
 
 LOSS = """
 def loss(model, points):
@@ -42,8 +41,7 @@ def loss(model, points):
 def in_class(monkeypatch, tmp_path):
     """A notebook's kernel with an empty cache; `keep` and `load` say what happens there."""
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
-    for module in (rehearsal, training_loop):
-        monkeypatch.setattr(module, "in_notebook", lambda: True)
+    monkeypatch.setattr(training_loop, "in_notebook", lambda: True)
     monkeypatch.delenv("COURSE_REHEARSAL")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -273,12 +271,9 @@ def test_the_order_of_batches_counts(keep, capsys):
 
 def test_outside_a_notebook_and_when_asked_it_trains(keep, capsys, monkeypatch):
     keep(a_line)
-    monkeypatch.setattr(rehearsal, "in_notebook", lambda: False)
-    a_line()
     monkeypatch.setattr(training_loop, "in_notebook", lambda: False)
     a_line()
-    for module in (rehearsal, training_loop):
-        monkeypatch.setattr(module, "in_notebook", lambda: True)
+    monkeypatch.setattr(training_loop, "in_notebook", lambda: True)
     monkeypatch.setenv("COURSE_REHEARSAL", "off")
     a_line()
     assert "loaded" not in capsys.readouterr().out
@@ -340,7 +335,7 @@ def test_a_broken_file_is_trained_over(keep, capsys, tmp_path):
 def test_a_decorated_fit_looks_like_itself():
     assert fit.__name__ == "fit"
     assert list(inspect.signature(fit).parameters)[:3] == ["model", "batches", "steps"]
-    assert isinstance(rehearsed(History)(fit), types.FunctionType)
+    assert isinstance(fit, types.FunctionType)
 
 
 # --- the command --------------------------------------------------------------------------------------------------

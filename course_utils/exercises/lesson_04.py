@@ -160,8 +160,8 @@ def layer_inputs(rng):
 ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs})
 
 
-def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward,
-                  norm_1, norm_2, norm_3):
+def decoder_layer(x, memory, mask, src_mask,
+                  self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
     """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
     (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
     """

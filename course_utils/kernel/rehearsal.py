@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from datetime import date
-from functools import cache, partial, wraps
+from functools import cache, partial
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from ..course import LOADED, REHEARSAL, TOLD, UNKEPT, write_file
-from ..plotting import LiveCurve, in_notebook
+from ..plotting import LiveCurve
 
 LIVE = "off"                                               # the value of COURSE_REHEARSAL at which all is trained
 MARK = "_is_accelerate_prepared"                           # accelerate's, on each model that it has seen
@@ -43,36 +43,29 @@ BY_NAME = (types.ModuleType, types.BuiltinFunctionType, types.MethodWrapperType,
 CODE = (types.MethodType, types.FunctionType, partial, staticmethod, classmethod, property, type, *BY_NAME)
 
 
-def rehearsed(result: type) -> Callable:
-    """A decorator that gives `fit` a memory: in a notebook it loads a rehearsed training, and says so; else it trains.
+def train_or_load(fit: Callable, result: type, model: nn.Module, *args, **settings):
+    """What ``fit(model, *args, **settings)`` returns, in a notebook: as rehearsed, and it says so, or else trained.
 
     ``result`` is the class of what `fit` returns, made anew of a kept training. The environment variable
     ``COURSE_REHEARSAL`` overrides this: ``off`` always trains; any other value (set by ``course rehearse``) names the
     folder in which trainings are kept.
     """
-    def remembering(fit: Callable) -> Callable:
-        signature = inspect.signature(fit)
-
-        @wraps(fit)
-        def loaded_or_trained(model, *args, **settings):
-            mode = os.environ.get(REHEARSAL, "")
-            before = kept = None
-            if mode != LIVE and in_notebook() and (mode or any_kept()):
-                call = signature.bind(model, *args, **settings)
-                call.apply_defaults()
-                before = _walked(call.arguments)
-            if before and not mode:
-                kept = _load(model, before, call.arguments)
-            for tell in TOLD if not mode else ():
-                tell(signature.bind(model, *args, **settings).arguments.get("label", "the model"), kept is not None)
-            if kept:
-                return result(**kept)
-            history = fit(model, *args, **settings)
-            if before and mode and not history.interrupted:
-                _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
-            return history
-        return loaded_or_trained
-    return remembering
+    mode = os.environ.get(REHEARSAL, "")
+    if mode == LIVE or not (mode or TOLD or any_kept()):
+        return fit(model, *args, **settings)
+    call = inspect.signature(fit).bind(model, *args, **settings)
+    label = call.arguments.get("label", "the model")
+    call.apply_defaults()
+    before = _walked(call.arguments) if mode or any_kept() else None
+    kept = _load(model, before, call.arguments) if before and not mode else None
+    for tell in TOLD if not mode else ():
+        tell(label, kept is not None)
+    if kept:
+        return result(**kept)
+    history = fit(model, *args, **settings)
+    if before and mode and not history.interrupted:
+        _keep(folder() / mode / f"{before.key}.safetensors", model, history, before, call.arguments)
+    return history
 
 
 def folder() -> Path:
