@@ -104,8 +104,12 @@ def test_code_runs_on_a_slide_after_what_stands_above_it(present):
     cell.locator(".cm-content").click()
     page.keyboard.press("Control+End")
     page.keyboard.type("\n__import__('time').sleep(2); print('sum', round(weights.sum().item(), 3))")
+    page.evaluate("""() => {
+      new MutationObserver(() => { window.seenRunning ||= document.body.classList.contains("course-runs") })
+        .observe(document.body, { attributeFilter: ["class"] });
+    }""")                                                      # a busy browser may look only after the two seconds
     page.keyboard.press("Shift+Enter")
-    page.locator("body.course-runs").wait_for()
+    page.wait_for_function("window.seenRunning")
     cell.locator(".jp-OutputArea", has_text="sum 1.0").wait_for(timeout=120_000)
     page.locator("body:not(.course-runs)").wait_for()
     assert "Traceback" not in cell.inner_text()
