@@ -5,8 +5,8 @@ feed-forward on Multi30k English-French with the batches, loss, dropout and widt
 same steps, and writes ``attention_alone.json``. Without the two parts the model may choose its depth: 2 + 2 layers, or
 5 + 5, about as many parameters as the whole one has. Each chooses depth and rate at the first seed, by the loss on the
 validation set. Other parts left out, 2 + 2 layers: ``--parts "no self-attention" "no positions" --out
-attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``: ``--steps 4144 --warmup 300``. Without
-``COURSE_DATA`` the files are downloaded.
+attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``, at the depth and rate chosen after two:
+``--steps 4144 --warmup 300 --layers 5 --rates 0.002``. Without ``COURSE_DATA`` the files are downloaded.
 """
 
 import argparse
@@ -54,13 +54,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=1000, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=BOTH, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--layers", type=int, nargs="+", default=[2, 5],
+                        help="depths to choose from without norms and feed-forward (default: 2 5)")
     parser.add_argument("--warmup", type=int, default=50, help="steps (default: %(default)s)")
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
     parser.add_argument("--out", default="attention_alone.json", help="file beside this script (default: %(default)s)")
     options = parser.parse_args(arguments)
     command = (f"python experiments/attention_alone.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    command += in_command(parser, options, "parts", "rates", "warmup", "out")
+    command += in_command(parser, options, "parts", "layers", "rates", "warmup", "out")
     torch.set_num_threads(1)
     captions = Captions()
     first, *others = options.seeds
@@ -73,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
         store(HERE / options.out, command, options.seeds, results)
 
     for name in options.parts:
-        for n_layers, lr in product((2, 5) if name == BOTH[1] else (2,), options.rates):
+        for n_layers, lr in product(options.layers if name == BOTH[1] else (2,), options.rates):
             run(name, "search", n_layers, lr, first)
         row = results["models"][name]
         row["final"].append(min(row["search"], key=lambda found: found["validation_loss"]))

@@ -43,6 +43,9 @@ def test_depth_and_rate_are_chosen_at_the_first_seed(tmp_path, monkeypatch):
     assert [len(row["search"]) for row in written["results"]["models"].values()] == [2, 4]
     assert [[run["seed"] for run in row["final"]] for row in written["results"]["models"].values()] == [[1, 2]] * 2
     assert written["command"] == f"python experiments/attention_alone.py --steps 7 --seeds 1 2 --out {out}"
+    trained.clear()
+    script.main(["--steps", "7", "--seeds", "1", "--layers", "3", "--rates", "0.001", "--out", str(out)])
+    assert trained == [("all parts", 2, 1e-3, 1), (ALONE, 3, 1e-3, 1)]
 
 
 def test_what_is_stored_was_chosen_as_the_script_says():
