@@ -91,8 +91,8 @@ ALT = {
     "04_parts":
         "Four parts that stand beside attention, and why. Many layers block what passes, so the residual path leaves a "
         "path open: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums "
-        "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a row of numbers for each; the "
-        "mean μ and the standard deviation σ are those of one row. Attention averages only, so the feed-forward "
+        "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
+        "mean μ and the standard deviation σ are those of one column. Attention averages only, so the feed-forward "
         "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
         "ignored, so words are numbered: a vector of its position is added to each word's.",
     "04_layer_norm":
@@ -349,13 +349,12 @@ def parts():
     text(axes, x, 264, "$x + F(x)$", 26)
     x = at[1]
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
-    grid(axes, x - 100, 88, 0.45 * block, INK, (16, 34), frame=0)
-    for t in (1, 2):
-        path(axes, (x - 100, 88 + 34 * t), (x + 28, 88 + 34 * t), color=BAND, line=3, head=False)
-    grid(axes, x - 100, 122, block[1:2], GOOD, (16, 34), frame=3)
-    arrow(axes, (x + 31, 139), (x + 50, 139), GOOD, 2.4)
-    text(axes, x + 80, 139, "$\\mu,\\ \\sigma$", 26, GOOD)
-    text(axes, x, 212, "mean, deviation", TYPE, GOOD)
+    for t, word in enumerate(block):
+        shade, color = (1, GOOD) if t == 2 else (0.45, INK)
+        grid(axes, x - 106 + 48 * t, 78, shade * word[:, None], color, (38, 15), frame=3 * (t == 2))
+    arrow(axes, (x + 31, 138), (x + 52, 138), GOOD, 2.4)
+    text(axes, x + 80, 138, "$\\mu,\\ \\sigma$", 26, GOOD)
+    text(axes, x, 222, "mean, deviation", TYPE, GOOD)
     text(axes, x, 264, "$\\gamma\\,(x - \\mu)/\\sigma + \\beta$", 26)
     x = at[2]
     for token in (x - 72, x, x + 72):

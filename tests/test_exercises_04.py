@@ -473,6 +473,68 @@ def test_a_norm_that_is_called_twice_is_right_and_slow():
     assert "norm_1 is called twice" in verdict.text
 
 
+# --- promises ------------------------------------------------------------------------------------------------
+
+@right("promises")
+def pr_in_loops(seen, read, src_mask):
+    causal = reads_memory = ignores_padding = True
+    for t in range(len(seen)):
+        causal = causal and not seen[t, t + 1:].any()
+        for j in range(len(src_mask)):
+            if src_mask[j]:
+                reads_memory = reads_memory and bool(read[t, j])
+            else:
+                ignores_padding = ignores_padding and not read[t, j]
+    return causal, reads_memory, ignores_padding
+
+
+@right("promises")
+def pr_by_masks(seen, read, src_mask):
+    later = torch.ones_like(seen).triu(diagonal=1)
+    return not (seen & later).any(), (read | ~src_mask).all().item(), not torch.any(read & ~src_mask)
+
+
+def pr(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all()),
+       ignores=lambda read, words: not read[:, ~words].any()):
+    """An answer with another line for one promise."""
+    def promises(seen, read, src_mask):
+        return causal(seen), reads(read, src_mask), ignores(read, src_mask)
+    return promises
+
+
+@pytest.mark.parametrize(("answer", "why"), [
+    (pr(causal=lambda seen: not seen.T.triu(1).any()), "Which columns come *after* t?"),
+    (pr(reads=lambda read, words: bool(read[words].all())), "`src_mask` picks columns of `read`"),
+    (pr(reads=lambda read, words: bool(read[0, words].all())), "when one output reads nothing of the memory"),
+    (pr(ignores=lambda read, words: bool((read & ~words).any())), "words and padding are mixed up"),
+    (pr(ignores=lambda read, words: not (read | words).all()), "one output that moves is a leak"),
+])
+def test_a_line_for_a_promise_that_is_wrong(answer, why):
+    verdict = EXERCISES["promises"].judge(answer)
+    assert verdict.kind == "wrong"
+    assert why in verdict.text
+
+
+@wrong("promises", "Every layer is said to be causal")
+def pr_as_asked_of_a_right_layer(seen, read, src_mask):
+    return True, bool(read[:, src_mask].all()), not read[:, ~src_mask].any()
+
+
+@wrong("promises", "`.all()` of the words' columns")
+def pr_one_reader_is_enough(seen, read, src_mask):
+    return not seen.triu(1).any(), bool(read.any(0)[src_mask].all()), not read[:, ~src_mask].any()
+
+
+KEPT = [(True, True, True)] * 4 + [(False, True, True)] + [(True, False, True)] * 3 + [(True, True, False)] * 2
+
+
+def test_each_table_breaks_the_promise_it_is_named_after():
+    exercise = EXERCISES["promises"]
+    for make, kept in zip(exercise.cases.values(), KEPT, strict=True):
+        for seed in range(20):
+            assert exercise.solution(*make(torch.Generator().manual_seed(seed))) == kept
+
+
 # --- write ---------------------------------------------------------------------------------------------------
 
 @right("write")

@@ -189,6 +189,77 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
                       asks={"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"})
 
 
+def promises(seen, read, src_mask):
+    """Which outputs (rows) move with which words: seen ``(T_q, T_q)`` of the target, read ``(T_q, T_k)`` of the memory;
+    src_mask ``(T_k,)``. Is the layer causal, does every output read every word, does none read padding?
+    """
+    causal = not seen.triu(1).any()                  # no output sees a later word
+    reads_memory = bool(read[:, src_mask].all())
+    ignores_padding = not read[:, ~src_mask].any()
+    return causal, reads_memory, ignores_padding
+
+
+@maker
+def _tables(rng, row="", column="", moves=False, padding="behind"):
+    """A right layer's tables; for one output or all (`row`), a `column` differs: later, earlier, word, pad, or all."""
+    T_q, T_k, n_words = number(rng, 4, 7), number(rng, 8, 11), number(rng, 3, 7)
+    src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= T_k - n_words,
+                "none": torch.ones(T_k, dtype=torch.bool)}[padding]
+    seen, read = torch.ones(T_q, T_q, dtype=torch.bool).tril(), src_mask.repeat(T_q, 1)
+    query = number(rng, 1, T_q - 1)
+    if column in ("later", "earlier"):
+        seen[query, number(rng, query + 1, T_q) if column == "later" else number(rng, 0, query)] = moves
+    elif column:
+        one = {"word": src_mask, "pad": ~src_mask}.get(column)
+        columns = slice(None) if one is None else one.nonzero()[number(rng, 0, int(one.sum())), 0]
+        read[query if row == "one" else slice(None), columns] = moves
+    return seen, read, src_mask
+
+
+CAUSAL, READ = "not seen.triu(1).any()", "bool(read[:, src_mask].all())"
+IGNORED = "not read[:, ~src_mask].any()"
+
+PROMISES = Exercise(promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
+    "on ordinary inputs": _tables(),
+    "when the padding stands in front of the words": _tables(padding="in front"),
+    "when there is no padding": _tables(padding="none"),
+    "when one output does not see one earlier word": _tables("one", "earlier"),
+    "when one output moves with one later word": _tables("one", "later", True),
+    "when one output reads nothing of the memory": _tables("one", "all"),
+    "when no output reads one word of the memory": _tables("all", "word"),
+    "when one output does not read one word": _tables("one", "word"),
+    "when one output moves with one pad": _tables("one", "pad", True),
+    "when all outputs move with one pad": _tables("all", "pad", True),
+}, (
+    ("Every layer is said to be causal, also one in which an output moves too early. Look right of the diagonal: one "
+     "True there is enough.", CAUSAL, "True"),
+    *each("Right layers are said to look ahead. Row t of `seen` says which words move output t: its own may, those "
+          "before may. Which columns come *after* t? In a right layer none of these is True, and then causal is True.",
+          (CAUSAL, "not seen.triu().any()"), (CAUSAL, "not seen.tril(-1).any()"),
+          (CAUSAL, "bool(seen.triu(1).any())")),
+    ("*causal* says what must not move: an output, with a later word. With earlier ones it may move, and need not.",
+     CAUSAL, "torch.equal(seen, torch.ones_like(seen).tril())"),
+    *each("A layer that reads every word of the memory is said not to. Which columns are words says src_mask: "
+          "read[:, src_mask], not all columns, and not ~src_mask.", (READ, "bool(read.all())"),
+          (READ, "not read[:, src_mask].any()"), (READ, "bool(read[:, ~src_mask].all())")),
+    ("*reads_memory* is about words alone. Whether padding moves an output is another promise, *ignores_padding*.",
+     READ, "torch.equal(read.all(0), src_mask)"),
+    ("How many words there are, and where, differs from sentence to sentence, and src_mask says it: read[:, src_mask].",
+     READ, "bool(read[:, :src_mask.sum()].all())"),
+    *each("Some output moves: that is not enough. Every one of the T_q outputs has to read each word of the memory: "
+          "take `.all()` of the words' columns, read[:, src_mask].", (READ, "bool(read[:, src_mask].any(0).all())"),
+          (READ, "bool(read[:, src_mask].any())"), (READ, "bool(read[:, src_mask].any(1).all())")),
+    *each("ignores_padding is turned round, or words and padding are mixed up. ~src_mask is True for padding: no "
+          "output may move with that.", (IGNORED, "bool(read[:, ~src_mask].any())"),
+          (IGNORED, "not read[:, src_mask].any()")),
+    ("`.any()` of the padding's columns, not `.all()`: one output that moves is a leak, and where there is no padding "
+     "`.all()` of no columns is True.", IGNORED, "not read[:, ~src_mask].all()"),
+), reasons={
+    "IndexError": "`src_mask` picks columns of `read`, one for each word of the memory: read[:, src_mask]. Rows are "
+                  "outputs.",
+})
+
+
 def write(source, encoder, decoder, max_words):
     """The ids of the words written for source ``(1, T_k)``, greedily, up to EOS or `max_words`. encoder: source to
     memory and src_mask; decoder: words ``(1, T_q)`` and these two to logits ``(1, T_q, V)``.
@@ -435,5 +506,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, PROMISES, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
              LAYER_PARAMETERS, COMBINED_GRADIENT)
