@@ -200,8 +200,8 @@ def promises(seen, read, src_mask):
 
 
 @maker
-def _tables(rng, row="", column="", moves=False, padding="behind"):
-    """A right layer's tables; for one output or all (`row`), a `column` differs: later, earlier, word, pad, or all."""
+def _tables(rng, column="", moves=False, outputs="one", padding="behind"):
+    """A right layer's tables; for one of the `outputs`, or all, a `column` differs: later, earlier, word, pad, all."""
     T_q, T_k, n_words = number(rng, 4, 7), number(rng, 8, 11), number(rng, 3, 7)
     src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= T_k - n_words,
                 "none": torch.ones(T_k, dtype=torch.bool)}[padding]
@@ -212,7 +212,7 @@ def _tables(rng, row="", column="", moves=False, padding="behind"):
     elif column:
         one = {"word": src_mask, "pad": ~src_mask}.get(column)
         columns = slice(None) if one is None else one.nonzero()[number(rng, 0, int(one.sum())), 0]
-        read[query if row == "one" else slice(None), columns] = moves
+        read[query if outputs == "one" else slice(None), columns] = moves
     return seen, read, src_mask
 
 
@@ -223,13 +223,13 @@ PROMISES = Exercise(promises, {"causal": "", "reads_memory": "", "ignores_paddin
     "on ordinary inputs": _tables(),
     "when the padding stands in front of the words": _tables(padding="in front"),
     "when there is no padding": _tables(padding="none"),
-    "when one output does not see one earlier word": _tables("one", "earlier"),
-    "when one output moves with one later word": _tables("one", "later", True),
-    "when one output reads nothing of the memory": _tables("one", "all"),
-    "when no output reads one word of the memory": _tables("all", "word"),
-    "when one output does not read one word": _tables("one", "word"),
-    "when one output moves with one pad": _tables("one", "pad", True),
-    "when all outputs move with one pad": _tables("all", "pad", True),
+    "when one output does not see one earlier word": _tables("earlier"),
+    "when one output moves with one later word": _tables("later", True),
+    "when one output reads nothing of the memory": _tables("all"),
+    "when no output reads one word of the memory": _tables("word", outputs="all"),
+    "when one output does not read one word": _tables("word"),
+    "when one output moves with one pad": _tables("pad", True),
+    "when all outputs move with one pad": _tables("pad", True, outputs="all"),
 }, (
     ("Every layer is said to be causal, also one in which an output moves too early. Look right of the diagonal: one "
      "True there is enough.", CAUSAL, "True"),

@@ -51,12 +51,13 @@ def train_or_load(fit: Callable, result: type, model: nn.Module, *args, **settin
     folder in which trainings are kept.
     """
     mode = os.environ.get(REHEARSAL, "")
-    if mode == LIVE or not (mode or TOLD or any_kept()):
+    waits = mode or any_kept()
+    if mode == LIVE or not (waits or TOLD):
         return fit(model, *args, **settings)
     call = inspect.signature(fit).bind(model, *args, **settings)
     label = call.arguments.get("label", "the model")
     call.apply_defaults()
-    before = _walked(call.arguments) if mode or any_kept() else None
+    before = _walked(call.arguments) if waits else None
     kept = _load(model, before, call.arguments) if before and not mode else None
     for tell in TOLD if not mode else ():
         tell(label, kept is not None)
