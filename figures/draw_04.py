@@ -90,7 +90,7 @@ ALT = {
         "feed_forward. No box stands on the line.",
     "04_parts":
         "Four parts that stand beside attention, and why. Many layers block what passes, so the residual path leaves a "
-        "path open: x goes straight on, a branch leads through a part F, and what F computes is added, x + F(x). Sums "
+        "path open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + F(x). Sums "
         "grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
         "mean μ and the standard deviation σ are those of one column. Attention averages only, so the feed-forward "
         "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
@@ -342,7 +342,7 @@ def parts():
     arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)
     arrow(axes, (x + 52, 190), (x + 102, 190), GOOD, 3)
     path(axes, (x - 76, 190), (x - 76, 112), (x - 56, 112))
-    box(axes, x - 14, 112, 84, 48, fill=PAPER, label="part F", size=22)
+    box(axes, x - 14, 112, 84, 48, fill=PAPER, label="$F$", size=22)
     path(axes, (x + 28, 112), (x + 38, 112), (x + 38, 175))
     disc(axes, x + 38, 190, "+", GOOD, radius=14, size=22)
     text(axes, x - 92, 212, "$x$", 26)
@@ -355,7 +355,7 @@ def parts():
     arrow(axes, (x + 31, 138), (x + 52, 138), GOOD, 2.4)
     text(axes, x + 80, 138, "$\\mu,\\ \\sigma$", 26, GOOD)
     text(axes, x, 222, "mean, deviation", TYPE, GOOD)
-    text(axes, x, 264, "$\\gamma\\,(x - \\mu)/\\sigma + \\beta$", 26)
+    text(axes, x, 264, "$(x - \\mu)\\ /\\ \\sigma$", 26)
     x = at[2]
     for token in (x - 72, x, x + 72):
         area(axes, (token - 12, 92), (token + 12, 92), (token + 32, 138), (token - 32, 138), fill=tint(VALUE, 0.35))
@@ -363,8 +363,7 @@ def parts():
         path(axes, (token - 32, 138), (token + 32, 138), color=PAPER, line=2, head=False)
         arrow(axes, (token, 74), (token, 90))
         arrow(axes, (token, 185), (token, 207))
-    text(axes, x, 248, "$\\max(0,\\ xW_1 + b_1)$", 22)
-    text(axes, x, 278, "$\\cdot\\ W_2 + b_2$", 22)
+    text(axes, x, 264, "linear, ReLU, linear", 20)
     x = at[3]
     waves = 0.5 + 0.5 * np.sin(1.7 * np.arange(3)[:, None] / 1.6 ** np.arange(4) + np.pi / 2 * (np.arange(4) % 2))
     for token, (word, wave) in enumerate(zip(block, waves, strict=True)):
@@ -372,7 +371,7 @@ def parts():
         grid(axes, left, 84, 0.45 * word[:4, None], INK, (46, 15), frame=0)
         text(axes, left + 23, 160, "+", 22)
         grid(axes, left, 176, wave[:, None], QUERY, (46, 15), frame=0)
-    text(axes, x, 264, "$\\sqrt{d}\\,E[w_t] + p_t$", 26)
+    text(axes, x, 264, "word + position", 20)
     return axes
 
 

@@ -152,142 +152,157 @@ def st_lerp(ids, vocab_size, smoothing):
 # --- encoder_layer -------------------------------------------------------------------------------------------
 
 @wrong("encoder_layer", "Why: attention is called before norm_1, which comes first; norms after the sums are post-LN.")
-def el_post_norm(x, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(torch.add(x, attention(x)))
+def el_post_norm(x, mask, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(torch.add(x, attention(x, x, mask)))
     return norm_2(torch.add(x, feed_forward(x)))
 
 
 @wrong("encoder_layer", "Why: norm_2 is called twice.")
-def el_a_norm_too_many(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
+def el_a_norm_too_many(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x + attention(h, h, mask)
     return norm_2(x + feed_forward(norm_2(x)))
 
 
 @wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
-def el_no_residual(x, attention, feed_forward, norm_1, norm_2):
-    return feed_forward(norm_2(attention(norm_1(x))))
+def el_no_residual(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    return feed_forward(norm_2(attention(h, h, mask)))
 
 
 @wrong("encoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
-def el_overwrites_x(x, attention, feed_forward, norm_1, norm_2):
-    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x = norm(x)
-        x = x + sublayer(x)
-    return x
+def el_overwrites_x(x, mask, attention, feed_forward, norm_1, norm_2):
+    x = norm_1(x)
+    x = x + attention(x, x, mask)
+    x = norm_2(x)
+    return x + feed_forward(x)
 
 
 @wrong("encoder_layer", "Why: norm_2 gets x as it came in, not what the part before made of it.\nYou computed `x + ")
-def el_reads_the_old_x(x, attention, feed_forward, norm_1, norm_2):
-    h = x + attention(norm_1(x))
+def el_reads_the_old_x(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    h = x + attention(h, h, mask)
     return h + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "Why: norm_1 takes what attention returned, and belongs in front of it, norm_2 takes what")
-def el_norms_the_branchs_output(x, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x))
+def el_norms_the_branchs_output(x, mask, attention, feed_forward, norm_1, norm_2):
+    x = x + norm_1(attention(x, x, mask))
     return x + norm_2(feed_forward(x))
 
 
 @wrong("encoder_layer", "Why: norm_2 takes what feed_forward returned, and belongs in front of it.")
-def el_norms_the_second_branchs_output(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
+def el_norms_the_second_branchs_output(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x + attention(h, h, mask)
     return x + norm_2(feed_forward(x))
 
 
 @wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def el_adds_the_old_x(x, attention, feed_forward, norm_1, norm_2):
-    h = x + attention(norm_1(x))
+def el_adds_the_old_x(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    h = x + attention(h, h, mask)
     return x + feed_forward(norm_2(h))
 
 
 @wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `s + feed_forward(norm_2(s))`")
-def el_first_residual_lost(x, attention, feed_forward, norm_1, norm_2):
-    x = attention(norm_1(x))
+def el_first_residual_lost(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = attention(h, h, mask)
     return x + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "wrong on ordinary inputs.\nWhy: the line with `feed_forward` lost its `x +`.\n")
-def el_second_residual_lost(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
+def el_second_residual_lost(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x + attention(h, h, mask)
     return feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "`x` was changed")
-def el_in_place(x, attention, feed_forward, norm_1, norm_2):
-    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x += sublayer(norm(x))
-    return x
+def el_in_place(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x += attention(h, h, mask)
+    return x + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "Write x = x + …")
-def el_writes_into_a_sum(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))
+def el_writes_into_a_sum(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x + attention(h, h, mask)
     x += feed_forward(norm_2(x))
     return x
 
 
 @wrong("encoder_layer", "what flows back to `x` is not the function's gradient")
-def el_detached_way(x, attention, feed_forward, norm_1, norm_2):
-    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
-        x = x.detach() + sublayer(norm(x))
-    return x
+def el_detached_way(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x.detach() + attention(h, h, mask)
+    return x + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "Why: what norm_1 returned is not used, what attention returned is not used.")
-def el_unused(x, attention, feed_forward, norm_1, norm_2):
-    attended = x + attention(norm_1(x))
+def el_unused(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    attended = x + attention(h, h, mask)
     return x + feed_forward(norm_2(x)) if attended is not None else x
 
 
-@wrong("encoder_layer", "attention is called with 3 arguments; expected one")
-def el_queries_keys_values(x, attention, feed_forward, norm_1, norm_2):
+@wrong("encoder_layer", "attention is called with 4 arguments; expected 3: query, keys, mask.")
+def el_queries_keys_values(x, mask, attention, feed_forward, norm_1, norm_2):
     h = norm_1(x)
-    return x + attention(h, h, h)
+    return x + attention(h, h, h, mask)
 
 
 @wrong("encoder_layer", "On symbols: TypeError: it takes a part of `attention(norm_1(x))`, by [ ]. All of it is needed")
-def el_first_of_two(x, attention, feed_forward, norm_1, norm_2):
-    x = x + attention(norm_1(x))[0]
+def el_first_of_two(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = x + attention(h, h, mask)[0]
     return x + feed_forward(norm_2(x))
 
 
 @wrong("encoder_layer", "On symbols: TypeError: stack is none of the parts")
-def el_stacked(x, attention, feed_forward, norm_1, norm_2):
-    return torch.stack([x, attention(norm_1(x)), feed_forward(norm_2(x))]).sum(0)
+def el_stacked(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    return torch.stack([x, attention(h, h, mask), feed_forward(norm_2(x))]).sum(0)
 
 
 @wrong("encoder_layer", "the sum grows and grows")
-def el_runs_away(x, attention, feed_forward, norm_1, norm_2):
+def el_runs_away(x, mask, attention, feed_forward, norm_1, norm_2):
     for _ in range(100):
-        x = x + attention(norm_1(x))
+        h = norm_1(x)
+        x = x + attention(h, h, mask)
     return x
 
 
 def test_a_part_that_is_called_again_for_the_same_result_is_right_but_slow():
-    def encoder_layer(x, attention, feed_forward, norm_1, norm_2):
-        return x + attention(norm_1(x)) + feed_forward(norm_2(attention(norm_1(x)) + x))
+    def encoder_layer(x, mask, attention, feed_forward, norm_1, norm_2):
+        h = norm_1(x)
+        return x + attention(h, h, mask) + feed_forward(norm_2(attention(h, h, mask) + x))
 
     verdict = EXERCISES["encoder_layer"].judge(encoder_layer)
     assert verdict.kind == "slow"
-    assert "right, but on ordinary inputs attention is called twice, norm_1 is called twice." in verdict.text
+    assert "right, but on ordinary inputs attention is called twice." in verdict.text
 
 
 @right("encoder_layer")
-def el_sums(x, attention, feed_forward, norm_1, norm_2):
-    x = sum([x, attention(norm_1(x))])
+def el_sums(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    x = sum([x, attention(query=h, keys=h, mask=mask)])
     return torch.add(feed_forward(norm_2(x)), x)
 
 
 @right("encoder_layer")
-def el_loop(x, attention, feed_forward, norm_1, norm_2):
-    for sublayer, norm in ((attention, norm_1), (feed_forward, norm_2)):
+def el_loop(x, mask, attention, feed_forward, norm_1, norm_2):
+    for sublayer, norm in ((lambda h: attention(h, h, mask), norm_1), (feed_forward, norm_2)):
         x = x + sublayer(norm(x))
     return x
 
 
 @right("encoder_layer")
-def el_named(x, attention, feed_forward, norm_1, norm_2):
-    attended = attention(norm_1(x)) + x
+def el_named(x, mask, attention, feed_forward, norm_1, norm_2):
+    h = norm_1(x)
+    attended = attention(h, h, mask) + x
     return torch.stack([attended, feed_forward(norm_2(attended))]).sum(0)
 
 
@@ -797,8 +812,8 @@ def test_solutions_keep_their_formulas():
     assert normed.tolist() == [[[8.0, 23.0]]]                   # mean 2, standard deviation 1
     targets = SOLUTION["smoothed_targets"](torch.tensor([[2, 0]]), 4, 0.2)
     torch.testing.assert_close(targets, torch.tensor([[[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]]))
-    parts = (lambda x: 2 * x), torch.square, (lambda x: x + 1), (lambda x: x + 10)      # 2x, x^2; "norms" that add
-    assert SOLUTION["encoder_layer"](torch.tensor(3.0), *parts) == 11 + 21 ** 2
+    parts = (lambda query, keys, mask: query + keys), torch.square, (lambda x: x + 1), (lambda x: x + 10)
+    assert SOLUTION["encoder_layer"](torch.tensor(3.0), None, *parts) == 11 + 21 ** 2       # 2h, h^2; "norms" that add
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():
@@ -814,8 +829,8 @@ def test_the_encoder_layer_is_the_courses():
     for norm in (layer.norm_1, layer.norm_2):
         nn.init.normal_(norm.weight)
     x = torch.randn(2, 5, 8)
-    mine = SOLUTION["encoder_layer"](x, lambda x: layer.self_attention(x)[0], layer.feed_forward, layer.norm_1,
-                                      layer.norm_2)
+    mine = SOLUTION["encoder_layer"](x, None, lambda query, keys, mask: layer.self_attention(query)[0],
+                                      layer.feed_forward, layer.norm_1, layer.norm_2)
     torch.testing.assert_close(mine, layer(x)[0])
 
 

@@ -117,16 +117,17 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
 ))
 
 
-def encoder_layer(x, attention, feed_forward, norm_1, norm_2):
+def encoder_layer(x, mask, attention, feed_forward, norm_1, norm_2):
     """Attention, then feed_forward, each with its own residual and a norm in front of it, as in GPT-2 (Vaswani et al.
     2017, section 3.1, norm the sum; Xiong et al. 2020 compare the two).
     """
-    x = x + attention(norm_1(x))
+    h = norm_1(x)
+    x = x + attention(h, h, mask)
     return x + feed_forward(norm_2(x))
 
 
 @dataclass(frozen=True)
-class _Function:
+class Function:
     """A function among the arguments, and what it is."""
 
     what: str
@@ -145,19 +146,31 @@ class _Function:
 
 def _norm_part(rng, d):
     gain, bias = 1 + randn(rng, d) / 2, randn(rng, d)
-    return _Function("a LayerNorm", lambda x: F.layer_norm(x, (d,), gain, bias))
+    return Function("a LayerNorm", lambda x: F.layer_norm(x, (d,), gain, bias))
+
+
+def _look(rng, d):
+    W = randn(rng, d, d) / math.sqrt(d)
+    return lambda query, keys, mask: attention.masked_softmax(query @ keys.mT / d, mask) @ keys @ W
+
+
+def _words(rng, B, T):
+    """The mask of B sentences whose last words are padding, ``(B, 1, T)``."""
+    return torch.arange(T).expand(B, 1, -1) < number(rng, 1, T)
 
 
 def layer_inputs(rng):
     """Each part has matrices of its own."""
     B, T, d = sizes(rng, 3)
-    W, W_1, W_2 = (randn(rng, *shape) / math.sqrt(shape[0]) for shape in ((d, d), (d, 2 * d), (2 * d, d)))
-    return (randn(rng, B, T, d), _Function("self-attention", lambda x: (x @ x.mT / d).softmax(-1) @ x @ W),
-            _Function("a feed-forward network", lambda x: torch.relu(x @ W_1) @ W_2),
+    W_1, W_2 = (randn(rng, *shape) / math.sqrt(shape[0]) for shape in ((d, 2 * d), (2 * d, d)))
+    return (randn(rng, B, T, d), _words(rng, B, T), Function("self-attention", _look(rng, d)),
+            Function("a feed-forward network", lambda x: torch.relu(x @ W_1) @ W_2),
             _norm_part(rng, d), _norm_part(rng, d))
 
 
-ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs})
+ASKS = {"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"}
+
+ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs}, asks=ASKS)
 
 
 def decoder_layer(x, memory, mask, src_mask,
@@ -173,20 +186,14 @@ def decoder_layer(x, memory, mask, src_mask,
 
 def _decoder_inputs(rng):
     """Sizes that differ, so that a mask in the wrong place fits nowhere."""
-    x, _, feed_forward, norm_1, norm_2 = layer_inputs(rng)
+    x, _, self_attention, feed_forward, norm_1, norm_2 = layer_inputs(rng)
     B, T_q, d = x.shape
-    T_k = T_q + number(rng, 1, 4)
-    W_self, W_cross = randn(rng, 2, d, d) / math.sqrt(d)
-    src_mask = torch.arange(T_k).expand(B, 1, -1) < number(rng, 1, T_k)
-
-    def look(W):
-        return lambda query, keys, mask: attention.masked_softmax(query @ keys.mT / d, mask) @ keys @ W
-    return (x, randn(rng, B, T_k, d), attention.causal_mask(T_q), src_mask, _Function("self-attention", look(W_self)),
-            _Function("cross-attention", look(W_cross)), feed_forward, norm_1, norm_2, _norm_part(rng, d))
+    T_k = max(x.shape) + number(rng, 1, 4)
+    return (x, randn(rng, B, T_k, d), attention.causal_mask(T_q), _words(rng, B, T_k), self_attention,
+            Function("cross-attention", _look(rng, d)), feed_forward, norm_1, norm_2, _norm_part(rng, d))
 
 
-DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs},
-                      asks={"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"})
+DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs}, asks=ASKS)
 
 
 def promises(seen, read, src_mask):
@@ -297,7 +304,7 @@ def _writers(rng, ends=None):
         logits[:, ends_at:, EOS] = 1000.0
         return logits
 
-    return source, _Function("an encoder", encode), _Function("a decoder", decode), max_words
+    return source, Function("an encoder", encode), Function("a decoder", decode), max_words
 
 
 NEXT, READS = "int(logits[0, -1].argmax())", "torch.tensor([words])"

@@ -15,7 +15,7 @@ from .compared import close
 from .counted import Counted
 from .engine import Exercise, attempt, each
 from .inputs import maker, number, randn, sizes
-from .lesson_04 import layer_inputs
+from .lesson_04 import Function, layer_inputs
 from .symbolic import Layer
 from .trained import Trained
 
@@ -632,7 +632,13 @@ def post_norm_layer(x, attention, feed_forward, norm_1, norm_2):
     return norm_2(x + feed_forward(x))
 
 
-POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs})
+def _post_norm_inputs(rng):
+    """Lesson 04's, for an attention of one thing, x."""
+    x, mask, look, *rest = layer_inputs(rng)
+    return x, Function(str(look), lambda x: look(x, x, mask)), *rest
+
+
+POST_NORM_LAYER = Layer(post_norm_layer, {"x": "B, T, d"}, {"on ordinary inputs": _post_norm_inputs})
 
 
 LESSON_05 = (PAIR_INPUT, SPLIT_WORD, MASK_TOKENS, MEAN_POOL, FINE_TUNING_STEP, SPAN_F1, BEST_SPAN, SCALAR_MIX,
