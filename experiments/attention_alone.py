@@ -2,7 +2,7 @@
 
 ``COURSE_DATA=folder python experiments/attention_alone.py`` trains the whole model and the one without norms and
 feed-forward on Multi30k English-French with the batches, loss, dropout and width of ``translation_rivals.py``, for the
-same steps, and writes ``attention_alone.json``. Without the two parts the model may choose its depth: 2 + 2 layers, or
+same steps, and writes ``attention_alone.json``. Without feed-forward the model may choose its depth: 2 + 2 layers, or
 5 + 5, about as many parameters as the whole one has. Each chooses depth and rate at the first seed, by the loss on the
 validation set. Other parts left out, 2 + 2 layers: ``--parts "no self-attention" "no positions" --out
 attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``, at the depth and rate chosen after two:
@@ -26,6 +26,7 @@ from course_utils.transformer import Config, Transformer
 
 HERE = Path(__file__).resolve().parent
 BOTH = ["all parts", "attention, path, positions"]
+SMALLER = [BOTH[1], "no feed-forward"]
 RATES, DROPOUT = (2e-3, 4e-3), 0.1
 
 
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="(default: 0 1 2)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=BOTH, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--layers", type=int, nargs="+", default=[2, 5],
-                        help="depths to choose from without norms and feed-forward (default: 2 5)")
+                        help="depths to choose from without feed-forward (default: 2 5)")
     parser.add_argument("--warmup", type=int, default=50, help="steps (default: %(default)s)")
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
     parser.add_argument("--out", default="attention_alone.json", help="file beside this script (default: %(default)s)")
@@ -68,17 +69,20 @@ def main(arguments: list[str] | None = None) -> None:
     first, *others = options.seeds
     results = {"steps": options.steps, "models": {name: {"search": [], "final": []} for name in options.parts}}
 
-    def run(name: str, kind: str, n_layers: int, lr: float, seed: int) -> None:
-        found = train(captions, name, n_layers, lr, options.steps, options.warmup, seed)
-        print(name, kind, found, flush=True)
+    def keep(name: str, kind: str, found: dict) -> None:
         results["models"][name][kind].append(found)
         store(HERE / options.out, command, options.seeds, results)
 
+    def run(name: str, kind: str, n_layers: int, lr: float, seed: int) -> None:
+        found = train(captions, name, n_layers, lr, options.steps, options.warmup, seed)
+        print(name, kind, found, flush=True)
+        keep(name, kind, found)
+
     for name in options.parts:
-        for n_layers, lr in product(options.layers if name == BOTH[1] else (2,), options.rates):
+        for n_layers, lr in product(options.layers if name in SMALLER else (2,), options.rates):
             run(name, "search", n_layers, lr, first)
         row = results["models"][name]
-        row["final"].append(min(row["search"], key=lambda found: found["validation_loss"]))
+        keep(name, "final", min(row["search"], key=lambda found: found["validation_loss"]))
     for seed, (name, row) in product(others, results["models"].items()):
         run(name, "final", row["final"][0]["layers"], row["final"][0]["rate"], seed)
 
