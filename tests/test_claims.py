@@ -234,8 +234,12 @@ def test_an_honest_negative_result_is_a_row(shown):
 
 
 def test_a_stored_measurement_is_marked(shown):
-    claim(**ROW, stored=Stored("python experiments/x.py", [0, 1], "abc1234", "a machine", "2026-11-23", {}))
+    first = Stored("python experiments/x.py", [0, 1], "abc1234", "a machine", "2026-11-23", {})
+    second = Stored("python experiments/y.py", [2], "abc1235", "a machine", "2026-11-24", {})
+    claim(**ROW, stored=first)
     assert "▣ stored measurement of 2026-11-23 (seeds 0, 1; a machine; version abc1234)" in shown[0]["text/html"]
+    claim(**ROW, stored=[first, second])
+    assert f"{first}; {second}" in shown[1]["text/html"]
     assert "tried" not in shown[0]["text/plain"]
 
 

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from html import escape
 
@@ -41,7 +41,7 @@ class Claim:
     """The labels of those that their format shows as percentages."""
     terms: Terms
     stored: str = ""
-    """Where a stored measurement comes from, else empty."""
+    """Where stored measurements come from, else empty."""
     seed: int = 0
     """Of the run that measured."""
 
@@ -122,7 +122,7 @@ class Claim:
 
 
 def claim(id: str, says: str, source: str, published, measured: Mapping, holds: str, kind: str = "experiment",
-          rival: str = "", stored: Stored | None = None, expected: bool = True) -> None:
+          rival: str = "", stored: Stored | Sequence[Stored] | None = None, expected: bool = True) -> None:
     """Show a claim as a card, and stop the notebook if it does not turn out as expected.
 
     Args:
@@ -137,7 +137,7 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
         kind: ``"experiment"``, or ``"identity"`` for what only a bug can break.
         rival: in a comparison: what the other side was given, for example
             ``"no attention: same encoder, steps and batches"``.
-        stored: the stored measurement that the numbers come from.
+        stored: the stored measurement that the numbers come from, or several.
         expected: `False` registers a claim that does *not* hold at this scale. The card says so,
             and the cell then fails if the claim suddenly does hold.
 
@@ -158,8 +158,9 @@ def claim(id: str, says: str, source: str, published, measured: Mapping, holds: 
     numbers = {label: number for label, (_, number, _) in rows.items() if number is not None}
     percentages = tuple(label for label, (_, _, form) in rows.items() if form and _in_percent(form))
     condition.check(holds, numbers, shown)
+    sources = [stored] if isinstance(stored, Stored) else stored or ()
     card = Claim(id, says, source, labelled(published), shown, numbers, percentages, terms,
-                 str(stored) if stored else "", seed_asked_for() or 0)
+                 "; ".join(map(str, sources)), seed_asked_for() or 0)
     display(card)
     if card.holds != expected and not os.environ.get(KEEP_GOING):
         todo = ("Change the experiment, or register the claim with expected=False and teach that."
