@@ -134,6 +134,7 @@ class Function:
     compute: Callable = field(compare=False)
 
     def __call__(self, *arguments: Tensor, **named: Tensor) -> Tensor:
+        """What it computes."""
         return self.compute(*arguments, **named)
 
     @property
