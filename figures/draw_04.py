@@ -89,7 +89,7 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts that stand beside attention, and why. Many layers block what passes, so the residual path leaves "
+        "Four parts besides attention, and why. Many layers block what passes, so the residual path leaves "
         "a path open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
         "F(x). Sums grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
         "mean μ and the standard deviation σ are those of one column. Attention averages only, so the feed-forward "
