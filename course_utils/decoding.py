@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .arguments import at_least, check_number, no_nan
 from .attention import AttentionRecord
-from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, words_of
+from .data.text import BOS, EOS, SPECIALS, Vocab, collate, encode_pairs, encode_sources, words_of
 from .models import device_of, evaluating
 
 
@@ -263,11 +263,11 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
     sentences = [words_of(sentence) for sentence in sentences]
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in batches_by_length(sentences):
-        batch = collate(encode_pairs([(sentences[i], []) for i in chosen], source_vocab, target_vocab))
+        source = encode_sources([sentences[i] for i in chosen], source_vocab)
         if beam == 1:
-            rows = greedy(model, batch.source, max_len)[0].tolist()
+            rows = greedy(model, source, max_len)[0].tolist()
         else:
-            rows = [found[0].ids for found in beam_search(model, batch.source, beam, alpha, max_len)]
+            rows = [found[0].ids for found in beam_search(model, source, beam, alpha, max_len)]
         for i, row in zip(chosen, rows, strict=True):
             translations[i] = target_vocab.decode(row)
     return translations

@@ -15,6 +15,7 @@ from course_utils.data.text import (
     Vocab,
     collate,
     encode_pairs,
+    encode_sources,
     token_batches,
 )
 from course_utils.language_models import CausalLM, TransformerXL
@@ -136,6 +137,14 @@ def test_a_batch_ends_sources_starts_and_ends_targets_and_pads_both():
     assert batch.source.tolist() == [[4, 5, EOS], [4, EOS, PAD]]
     assert batch.target.tolist() == [[BOS, 5, EOS, PAD], [BOS, 5, 4, EOS]]
     assert batch.source.dtype == batch.target.dtype == torch.int64
+
+
+def test_sentences_to_translate_end_in_eos_and_are_padded():
+    vocab = Vocab(SENTENCES)
+    ids = encode_sources([["dog"], ["the", "cat"]], vocab)
+    assert ids.tolist() == [[*vocab.encode(["dog"]), EOS, PAD], [*vocab.encode(["the", "cat"]), EOS]]
+    with pytest.raises(ValueError, match="no examples"):
+        encode_sources([], vocab)
 
 
 def test_each_side_has_its_own_vocabulary():

@@ -97,6 +97,11 @@ def collate(examples: Sequence[tuple[Tensor, Tensor]]) -> Batch:
                  pad_sequence(targets, batch_first=True, padding_value=PAD))
 
 
+def encode_sources(sentences: Iterable[Sequence[str]], vocab: Vocab) -> Tensor:
+    """Sentences to translate as ids ``(B, T_k)``, each ``source + EOS``, padded; none is a ``ValueError``."""
+    return collate(encode_pairs([(words, []) for words in sentences], vocab, vocab)).source
+
+
 class TokenBatchSampler:
     """Index lists whose padded sides hold at most ``tokens`` tokens; equal lengths together, order shuffled.
 

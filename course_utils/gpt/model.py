@@ -41,7 +41,7 @@ class SwiGLU(nn.Module):
 
 @dataclass(frozen=True)
 class Config(TransformerConfig):
-    """The sizes and parts of a GPT, by default as lesson 04 has them; `llama_config` makes today's choices."""
+    """The sizes and parts of a GPT, with `transformer.Config`'s defaults; `llama_config` makes today's choices."""
 
     rotary: bool = False
     """Whether positions are rotations of queries and keys; else a learned vector for each position is added."""
