@@ -7,7 +7,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from course_utils.data import grammar
-from course_utils.data.text import BOS, EOS, Vocab, collate, encode_pairs
+from course_utils.data.text import BOS, EOS, Vocab, encode_sources
 from course_utils.decoding import batches_by_length, greedy
 from course_utils.models import evaluating
 from course_utils.seq2seq import Seq2Seq
@@ -59,8 +59,8 @@ def translations(given, translator=None):
     found = {}
     with evaluating(writer):
         for chosen in batches_by_length(given, 50):
-            batch = collate(encode_pairs([(given[i], []) for i in chosen], source, target))
-            for i, ids in zip(chosen, greedy(writer, batch.source, MOST_WRITTEN)[0].tolist(), strict=True):
+            read = encode_sources([given[i] for i in chosen], source)
+            for i, ids in zip(chosen, greedy(writer, read, MOST_WRITTEN)[0].tolist(), strict=True):
                 ids = ids[:ids.index(EOS) + 1] if EOS in ids else ids
                 one = torch.tensor([[*source.encode(given[i]), EOS]])
                 logits, weights = writer(one, torch.tensor([[BOS, *ids[:-1]]]), need_weights=True)

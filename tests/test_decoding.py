@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 from torch.testing import assert_close
 
 from course_utils.beam_tree import beam_tree
-from course_utils.data.text import BOS, EOS, PAD, Vocab, collate, encode_pairs
+from course_utils.data.text import BOS, EOS, PAD, Vocab, encode_sources
 from course_utils.decoding import (
     Hypothesis,
     attention_records,
@@ -129,7 +129,7 @@ def to_end(row):
 
 
 def sources(sentences=SENTENCES):
-    return collate(encode_pairs([(list(s), []) for s in sentences], VOCAB, VOCAB)).source
+    return encode_sources(map(list, sentences), VOCAB)
 
 
 # --- greedy --------------------------------------------------------------------------------------------------------
