@@ -317,6 +317,16 @@ def test_what_takes_longer_but_not_too_long_runs_and_is_told(monkeypatch, times,
     assert re.search(told, verdict[1])
 
 
+def test_a_solution_cell_is_not_timed(monkeypatch, capsys):
+    """Its card is an output that is compared: beside a busy program it would say that the solution is slow."""
+    monkeypatch.setattr(engine, "_times_slower", lambda *_: 1.4)
+    given = {"masked_softmax": EXERCISES["masked_softmax"].solution}
+    check("masked_softmax", given, solution=True)
+    assert "times as slow" not in capsys.readouterr().out
+    check("masked_softmax", given)
+    assert "about 1.4 times as slow as the course's" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_copies_of_a_solution_are_not_slow_and_many_calls_are():
     alone()
