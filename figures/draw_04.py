@@ -27,6 +27,12 @@ ENTROPY = -sum(p * log(p) for p in SMOOTHED)
 AHEAD = log(max(SMOOTHED) / min(SMOOTHED))
 """How far the label's score is above the others when it is reached."""
 
+SCORES = np.array([0.9, 0.2, 0.6, 0.0, 0.4, 0.3, 0.3])
+"""Of five words and two pads."""
+WEIGHTS = np.exp(SCORES) / np.exp(SCORES).sum()
+SHARE = WEIGHTS[:5].sum()
+"""What padding leaves to the words, if it is hidden after the softmax."""
+
 ENCODER = {
     "source_embed": (1, 86, 150, 124, 52, "embedding", "+ position"),
     "encoder_attention": (2, 250, 62, 136, 52, "self-", "attention"),
@@ -119,6 +125,13 @@ ALT = {
         "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen, (T_q, T_q): "
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
+    "04_bugs":
+        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “je suis là .”; one row "
+        "is framed through all four. In training all words are there; when the model writes, only “je suis” is, so "
+        "it is another mean. C, given n target words, reads the first n source words: in training n is the target's "
+        "length, and five of five words are read; when it writes n is 1, 2, 3, and the rest, crossed out, is not read. "
+        f"D masks after the softmax: bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have "
+        f"{1 - SHARE:.2f}, which is set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
         "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
         "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
@@ -449,16 +462,16 @@ def decoder_layer():
 
 
 def read_grid():
-    axes = card(300)
-    size, tall, top = TYPE, 56, 118
+    axes = card(256)
+    size, tall, top = TYPE, 44, 112
 
     def table(name, shape, start, what, wide, columns):
         left = start + 104
-        text(axes, start, 30, name, size, INK, "bold", "left", code=True)
-        text(axes, start + 66, 30, shape, size, MUTED, align="left")
-        text(axes, left + wide * len(columns) / 2, 66, what, size, KEY if name == "read" else QUERY, "bold")
+        text(axes, start, 28, name, size, INK, "bold", "left", code=True)
+        text(axes, start + 66, 28, shape, size, MUTED, align="left")
+        text(axes, left + wide * len(columns) / 2, 60, what, size, KEY if name == "read" else QUERY, "bold")
         for j, (word, color) in enumerate(columns):
-            text(axes, left + (j + 0.5) * wide, 98, word, size, color, code=word.startswith("x["))
+            text(axes, left + (j + 0.5) * wide, 92, word, size, color, code=word.startswith("x["))
         for t in range(3):
             y = top + (t + 0.5) * tall
             text(axes, start, y, f"output {t}", size, QUERY, align="left")
@@ -468,6 +481,53 @@ def read_grid():
     table("seen", "(T_q, T_q)", 14, "a word of the target changes", 86, [(f"x[{t}]", QUERY) for t in range(3)])
     table("read", "(T_q, T_k)", 424, "a word of the memory changes", 60,
           [(word, KEY if word == "word" else MUTED) for word in READ])
+    return axes
+
+
+def bugs():
+    axes = card(372)
+    at = (164, 480, 796)
+    for x, name, what, training, writing in zip(
+            at, "ACD", ("norms over words", "reads n source words", "masks too late"),
+            ("training: all words are there", "training: n is the target's length", "padding takes its share:"),
+            ("writing: only those so far", "writing: n is 1, 2, 3 …", "the batch's pads matter"), strict=True):
+        box(axes, x, 186, 304, 348, fill=BAND, edge="none", corner=10)
+        text(axes, x - 140, 38, name, 24, BAD, "bold", "left")
+        text(axes, x - 112, 39, what, TYPE, INK, "bold", "left")
+        text(axes, x, 306, training, 18, MUTED)
+        text(axes, x, 336, writing, 19, INK, "bold")
+    words = np.random.default_rng(3).uniform(size=(4, FEATURES))
+    for left, present, title in ((at[0] - 140, 4, "training"), (at[0] + 8, 2, "writing")):
+        text(axes, left + 66, 84, title, 17, MUTED)
+        for t, (name, word) in enumerate(zip(WRITTEN, words, strict=True)):
+            x = left + 34 * t
+            if t < present:
+                grid(axes, x, 106, 0.5 * word[:, None], INK, (28, 17), frame=0)
+                text(axes, x + 14, 258, name, 16)
+            else:
+                box(axes, x + 14, 174, 26, 134, fill=PAPER, edge=RULE, dashed=True, corner=2, line=1.2)
+        width = 34 * present
+        box(axes, left + width / 2 - 3, 149, width + 4, 23, fill="none", edge=BAD, corner=3, line=3)
+    rows = (("training", 5), ("n = 1", 1), ("n = 2", 2), ("n = 3", 3))
+    for row, (title, n) in enumerate(rows):
+        y = 100 + 46 * row + 14 * (row > 0)
+        text(axes, at[1] - 140, y, title, 17, MUTED, align="left")
+        for j in range(5):
+            x = at[1] - 40 + 40 * j
+            read = j < n
+            box(axes, x, y, 34, 34, fill=tint(GOOD, 0.75) if read else PAPER, edge=GOOD if read else BAD, corner=3)
+            if not read:
+                text(axes, x, y, "✗", 18, BAD, "bold")
+    for j, weight in enumerate(WEIGHTS):
+        x, tall = at[2] - 126 + 42 * j, 560 * weight
+        pad = j >= 5
+        box(axes, x, 236 - tall / 2, 32, tall, fill=tint(BAD if pad else GOOD, 0.45 if pad else 0.75),
+            edge=BAD if pad else GOOD, corner=2)
+        text(axes, x, 256, "pad" if pad else READ[j], 14, BAD if pad else INK)
+        if pad:
+            text(axes, x, 236 - tall / 2, "✗", 18, BAD, "bold")
+    text(axes, at[2] - 64, 84, f"words: {SHARE:.2f}", 19, GOOD, "bold")
+    text(axes, at[2] + 84, 84, f"pads: {1 - SHARE:.2f}", 19, BAD, "bold")
     return axes
 
 

@@ -488,66 +488,65 @@ def test_a_norm_that_is_called_twice_is_right_and_slow():
     assert "norm_1 is called twice" in verdict.text
 
 
-# --- promises ------------------------------------------------------------------------------------------------
+# --- moves ---------------------------------------------------------------------------------------------------
 
-@right("promises")
-def pr_in_loops(seen, read, src_mask):
-    causal = reads_memory = ignores_padding = True
-    for t in range(len(seen)):
-        causal = causal and not seen[t, t + 1:].any()
-        for j in range(len(src_mask)):
-            if src_mask[j]:
-                reads_memory = reads_memory and bool(read[t, j])
-            else:
-                ignores_padding = ignores_padding and not read[t, j]
-    return causal, reads_memory, ignores_padding
+@right("moves")
+def mv_random_word(layer, x, t):
+    changed = torch.cat([x[:t], torch.randn_like(x[t:t + 1]), x[t + 1:]])
+    return ~torch.isclose(layer(changed), layer(x), atol=1e-5).all(dim=-1)
 
 
-@right("promises")
-def pr_by_masks(seen, read, src_mask):
-    later = torch.ones_like(seen).triu(diagonal=1)
-    return not (seen & later).any(), (read | ~src_mask).all().item(), not torch.any(read & ~src_mask)
+@right("moves")
+def mv_in_a_loop(layer, x, t):
+    """Without the word: a vector of zeros in its place."""
+    changed = x.clone()
+    changed[t] = 0
+    return torch.tensor([not torch.allclose(new, old, atol=1e-5)
+                         for new, old in zip(layer(changed), layer(x), strict=True)])
 
 
-def pr(causal=lambda seen: not seen.triu(1).any(), reads=lambda read, words: bool(read[:, words].all()),
-       ignores=lambda read, words: not read[:, ~words].any()):
-    """An answer with another line for one promise."""
-    def promises(seen, read, src_mask):
-        return causal(seen), reads(read, src_mask), ignores(read, src_mask)
-    return promises
+def answered(change=torch.neg, found=lambda new, old: (new - old).abs().amax(dim=-1) > 1e-4):
+    """An answer with another change, or another comparison."""
+    def moves(layer, x, t):
+        changed = x.clone()
+        changed[t] = change(x[t])
+        return found(layer(changed), layer(x))
+    return moves
 
 
 @pytest.mark.parametrize(("answer", "why"), [
-    (pr(causal=lambda seen: not seen.T.triu(1).any()), "Which columns come *after* t?"),
-    (pr(reads=lambda read, words: bool(read[words].all())), "`src_mask` picks columns of `read`"),
-    (pr(reads=lambda read, words: bool(read[0, words].all())), "when one output reads nothing of the memory"),
-    (pr(ignores=lambda read, words: bool((read & ~words).any())), "words and padding are mixed up"),
-    (pr(ignores=lambda read, words: not (read | words).all()), "one output that moves is a leak"),
+    (answered(lambda word: word + 3), "A LayerNorm undoes x[t] + 1"),
+    (answered(lambda word: word * 10), "A LayerNorm undoes x[t] + 1"),
+    (answered(found=lambda new, old: (new != old).any(dim=-1)), "rounding is no move"),
+    (answered(found=lambda new, old: (new.sum(-1) - old.sum(-1)).abs() > 1e-4), "An output moves if any of its d"),
+    (answered(found=lambda new, old: ((new - old).abs() > 1e-4).any()), "It has 0 axes instead of 1"),
+    (answered(found=lambda new, old: ((new - old).abs() > 1e-4).any(dim=0)), "Wrong shape"),
 ])
-def test_a_line_for_a_promise_that_is_wrong(answer, why):
-    verdict = EXERCISES["promises"].judge(answer)
+def test_a_change_or_a_comparison_that_is_wrong(answer, why):
+    verdict = EXERCISES["moves"].judge(answer)
     assert verdict.kind == "wrong"
     assert why in verdict.text
 
 
-@wrong("promises", "Every layer is said to be causal")
-def pr_as_asked_of_a_right_layer(seen, read, src_mask):
-    return True, bool(read[:, src_mask].all()), not read[:, ~src_mask].any()
+@wrong("moves", "`x` was changed")
+def mv_writes_into_x(layer, x, t):
+    before = layer(x)
+    x[t] = -x[t]
+    return (layer(x) - before).abs().amax(dim=-1) > 1e-4
 
 
-@wrong("promises", "`.all()` of the words' columns")
-def pr_one_reader_is_enough(seen, read, src_mask):
-    return not seen.triu(1).any(), bool(read.any(0)[src_mask].all()), not read[:, ~src_mask].any()
+@wrong("moves", "Other words were changed as well")
+def mv_all_words(layer, x, t):
+    return (layer(-x) - layer(x)).abs().amax(dim=-1) > 1e-4
 
 
-KEPT = [(True, True, True)] * 4 + [(False, True, True)] + [(True, False, True)] * 3 + [(True, True, False)] * 2
-
-
-def test_each_table_breaks_the_promise_it_is_named_after():
-    exercise = EXERCISES["promises"]
-    for make, kept in zip(exercise.cases.values(), KEPT, strict=True):
-        for seed in range(20):
-            assert exercise.solution(*make(torch.Generator().manual_seed(seed))) == kept
+def test_an_output_moves_when_it_sees_the_word():
+    """In each condition the layer's own table says the answer, and a right one does not depend on the threshold."""
+    exercise = EXERCISES["moves"]
+    for condition, make in exercise.cases.items():
+        for seed in range(50):
+            layer, x, t = make(torch.Generator().manual_seed(seed))
+            assert torch.equal(exercise.solution(layer, x, t), layer.sees[:, t]), condition
 
 
 # --- write ---------------------------------------------------------------------------------------------------

@@ -174,15 +174,15 @@ ASKS = {"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"}
 ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs}, asks=ASKS)
 
 
-def decoder_layer(x, memory, mask, src_mask,
-                  self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention,
+                  feed_forward, norm_1, norm_2, norm_3):
     """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
     (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
     """
     h = norm_1(x)
-    x = x + self_attention(h, h, mask)                      # what have I written?
-    x = x + cross_attention(norm_2(x), memory, src_mask)    # what does the source say?
-    return x + feed_forward(norm_3(x))                      # what do I make of it?
+    x = x + self_attention(h, h, mask)                    # what have I written?
+    x = x + cross_attention(norm_2(x), memory, src_mask)  # what is the source?
+    return x + feed_forward(norm_3(x))                    # what follows?
 
 
 def _decoder_inputs(rng):
@@ -197,75 +197,88 @@ def _decoder_inputs(rng):
 DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs}, asks=ASKS)
 
 
-def promises(seen, read, src_mask):
-    """Which outputs (rows) move with which words: seen ``(T_q, T_q)`` of the target, read ``(T_q, T_k)`` of the memory;
-    src_mask ``(T_k,)``. Is the layer causal, does every output read every word, does none read padding?
-    """
-    causal = not seen.triu(1).any()                  # no output sees a later word
-    reads_memory = bool(read[:, src_mask].all())
-    ignores_padding = not read[:, ~src_mask].any()
-    return causal, reads_memory, ignores_padding
+def moves(layer, x, t):
+    """Which outputs of layer, x ``(T, d)`` to ``(T_q, d)``, move when x[t] changes: ``(T_q,)``, boolean."""
+    changed = x.clone()
+    changed[t] = -x[t]                                  # another word
+    difference = layer(changed) - layer(x)              # (T_q, d)
+    return difference.abs().amax(dim=-1) > 1e-4         # more than rounding
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """An attention whose queries are given, so that an output moves with the words that it sees, and with no others."""
+
+    does: str
+    queries: Tensor = field(repr=False, compare=False)
+    sees: Tensor = field(repr=False, compare=False)
+    norm_in: bool = False
+    to_output: Callable[[Tensor], Tensor] = field(default=lambda output: output, repr=False, compare=False)
+    weigh: Callable[[Tensor, Tensor], Tensor] = field(default=attention.masked_softmax, repr=False, compare=False)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        d = x.size(-1)
+        h = F.layer_norm(x, (d,), torch.linspace(0.5, 1.5, d)) if self.norm_in else x
+        scores = torch.tanh(self.queries @ h.T / math.sqrt(d))                # bounded: every word has its weight
+        return self.to_output(self.weigh(scores, self.sees) @ h)
+
+    def __repr__(self) -> str:
+        return f"a layer that {self.does}"
+
+
+def _alone(output: Tensor) -> Tensor:
+    """Of each output only the second number."""
+    return F.one_hot(torch.tensor(1), output.size(-1)) * output
 
 
 @maker
-def _tables(rng, column="", moves=False, outputs="one", padding="behind"):
-    """A right layer's tables; for one of the `outputs`, or all, a `column` differs: later, earlier, word, pad, all."""
-    T_q, T_k, n_words = number(rng, 4, 7), number(rng, 8, 11), number(rng, 3, 7)
-    src_mask = {"behind": torch.arange(T_k) < n_words, "in front": torch.arange(T_k) >= T_k - n_words,
-                "none": torch.ones(T_k, dtype=torch.bool)}[padding]
-    seen, read = torch.ones(T_q, T_q, dtype=torch.bool).tril(), src_mask.repeat(T_q, 1)
-    query = number(rng, 1, T_q - 1)
-    if column in ("later", "earlier"):
-        seen[query, number(rng, query + 1, T_q) if column == "later" else number(rng, 0, query)] = moves
-    elif column:
-        one = {"word": src_mask, "pad": ~src_mask}.get(column)
-        columns = slice(None) if one is None else one.nonzero()[number(rng, 0, int(one.sum())), 0]
-        read[query if outputs == "one" else slice(None), columns] = moves
-    return seen, read, src_mask
+def _readers(rng, does="reads some words", none=False, **how):
+    """Fewer outputs than words: of these, some see word t, or `none` does."""
+    T_q, T, d = 4 + number(rng, 0, 3), 8 + number(rng, 0, 4), 12 + number(rng, 0, 4)
+    t = number(rng, 1, T - 1)
+    sees = torch.rand(T_q, T, generator=rng) < 0.6
+    sees[:, 0] = True                                                         # every output sees something
+    sees[:, t] = torch.zeros(T_q, dtype=torch.bool) if none else torch.arange(T_q) % 2 == number(rng, 0, 2)
+    return _Reader(does, 2 * randn(rng, T_q, d), sees, **how), randn(rng, T, d), t
 
 
-CAUSAL, READ = "not seen.triu(1).any()", "bool(read[:, src_mask].all())"
-IGNORED = "not read[:, ~src_mask].any()"
+def _rounded(scores: Tensor, mask: Tensor) -> Tensor:
+    """The same weights by another way, in which what is hidden changes the rounding."""
+    weights = scores.softmax(-1) * mask
+    return weights / weights.sum(-1, keepdim=True)
 
-PROMISES = Exercise(promises, {"causal": "", "reads_memory": "", "ignores_padding": ""}, {
-    "on ordinary inputs": _tables(),
-    "when the padding stands in front of the words": _tables(padding="in front"),
-    "when there is no padding": _tables(padding="none"),
-    "when one output does not see one earlier word": _tables("earlier"),
-    "when one output moves with one later word": _tables("later", True),
-    "when one output reads nothing of the memory": _tables("all"),
-    "when no output reads one word of the memory": _tables("word", outputs="all"),
-    "when one output does not read one word": _tables("word"),
-    "when one output moves with one pad": _tables("pad", True),
-    "when all outputs move with one pad": _tables("pad", True, outputs="all"),
+
+FLIPPED, COMPARED = "-x[t]  ", "difference.abs().amax(dim=-1) > 1e-4"
+NORM_UNDOES = ("A LayerNorm undoes x[t] + 1 (it subtracts the mean) and 2 * x[t] (it divides by the deviation), so a "
+               "layer that reads the word seems not to. Flip the sign, or draw new numbers.")
+ANY_NUMBER = "An output moves if any of its d numbers does: the largest difference, .abs().amax(dim=-1)."
+
+MOVES = Exercise(moves, {"moved": "T_q"}, {
+    "on ordinary inputs": _readers(),
+    "when the layer norms what it reads": _readers("norms each word, then reads some", norm_in=True),
+    "when an output moves in one of its numbers only":
+        _readers("writes one number, and zeros", to_output=_alone),
+    "when the layer norms its outputs, so that their sums stay":
+        _readers("norms its outputs", to_output=lambda output: F.layer_norm(output, output.shape[-1:])),
+    "when no output reads the word": _readers("does not read this word", none=True),
+    "when only the rounding of outputs depends on the word":
+        _readers("does not read this word, up to rounding", none=True, weigh=_rounded),
+    "when outputs are small (around 0.05)": _readers("writes small numbers", to_output=lambda output: 0.05 * output),
 }, (
-    ("Every layer is said to be causal, also one in which an output moves too early. Look right of the diagonal: one "
-     "True there is enough.", CAUSAL, "True"),
-    *each("Right layers are said to look ahead. Row t of `seen` says which words move output t: its own may, those "
-          "before may. Which columns come *after* t? In a right layer none of these is True, and then causal is True.",
-          (CAUSAL, "not seen.triu().any()"), (CAUSAL, "not seen.tril(-1).any()"),
-          (CAUSAL, "bool(seen.triu(1).any())")),
-    ("*causal* says what must not move: an output, with a later word. With earlier ones it may move, and need not.",
-     CAUSAL, "torch.equal(seen, torch.ones_like(seen).tril())"),
-    *each("A layer that reads every word of the memory is said not to. Which columns are words says src_mask: "
-          "read[:, src_mask], not all columns, and not ~src_mask.", (READ, "bool(read.all())"),
-          (READ, "not read[:, src_mask].any()"), (READ, "bool(read[:, ~src_mask].all())")),
-    ("*reads_memory* is about words alone. Whether padding moves an output is another promise, *ignores_padding*.",
-     READ, "torch.equal(read.all(0), src_mask)"),
-    ("How many words there are, and where, differs from sentence to sentence, and src_mask says it: read[:, src_mask].",
-     READ, "bool(read[:, :src_mask.sum()].all())"),
-    *each("Some output moves: that is not enough. Every one of the T_q outputs has to read each word of the memory: "
-          "take `.all()` of the words' columns, read[:, src_mask].", (READ, "bool(read[:, src_mask].any(0).all())"),
-          (READ, "bool(read[:, src_mask].any())"), (READ, "bool(read[:, src_mask].any(1).all())")),
-    *each("ignores_padding is turned round, or words and padding are mixed up. ~src_mask is True for padding: no "
-          "output may move with that.", (IGNORED, "bool(read[:, ~src_mask].any())"),
-          (IGNORED, "not read[:, src_mask].any()")),
-    ("`.any()` of the padding's columns, not `.all()`: one output that moves is a leak, and where there is no padding "
-     "`.all()` of no columns is True.", IGNORED, "not read[:, ~src_mask].all()"),
-), reasons={
-    "IndexError": "`src_mask` picks columns of `read`, one for each word of the memory: read[:, src_mask]. Rows are "
-                  "outputs.",
-})
+    *each(NORM_UNDOES, (FLIPPED, "x[t] + 1  "), (FLIPPED, "2 * x[t]  ")),
+    ("Nothing was changed: the copy still has the same x[t].", FLIPPED, "x[t]  "),
+    *each("Other words were changed as well. Change x[t] alone: changed[t] = …",
+          ("changed[t] = -x[t]", "changed = -x"), ("changed[t] = -x[t]", "changed[t:] = -x[t:]"),
+          ("changed[t] = -x[t]", "changed[:t + 1] = -x[:t + 1]")),
+    ("A number may also become smaller. Take the size of each difference first: .abs().", ".abs()", ""),
+    *each(ANY_NUMBER, (".amax(dim=-1)", ".amin(dim=-1)"), (".abs().amax(dim=-1)", ".sum(dim=-1).abs()"),
+          (COMPARED, "(difference.abs() > 1e-4).all(dim=-1)"), (".amax(dim=-1)", "[:, 0]")),
+    *each("Numbers are compared for exact equality. Sums are rounded, and rounding is no move: allow for 1e-4.",
+          ("> 1e-4", "> 0"), ("> 1e-4", "!= 0")),
+    ("True and False are swapped: True is an output that moves.", "> 1e-4", "<= 1e-4"),
+    ("Small outputs move by small amounts: with so large a tolerance you miss them. 1e-4 is more than rounding.",
+     "> 1e-4", "> 0.1"),
+))
 
 
 def write(source, encoder, decoder, max_words):
@@ -514,5 +527,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, PROMISES, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, MOVES, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
              LAYER_PARAMETERS, COMBINED_GRADIENT)

@@ -32,17 +32,32 @@
     scale(picture, Math.max(1, Math.min(LARGEST_GROWTH, room, WIDTH / picture.offsetWidth)));
   }
 
+  // how many rows each block of code or print has, and whether it is cut on the right
+  const rows = (slide) => [...slide.querySelectorAll("pre")].map((pre) => [
+    Math.round(pre.scrollHeight / parseFloat(getComputedStyle(pre).fontSize)), pre.scrollWidth > pre.clientWidth,
+  ]).join();
+
   // Text alone grows, too, as long as no line of code breaks that did not.
   function enlarge(slide) {
     if (pictures(slide).length || slide.matches(".dense") || slide.querySelector("h1")) return;
-    const rows = () => [...slide.querySelectorAll("pre")]
-      .map((pre) => Math.round(pre.scrollHeight / parseFloat(getComputedStyle(pre).fontSize))).join();
-    const before = rows();
+    const before = rows(slide);
     for (const size of ["larger", "large"]) {
       slide.classList.add(size);
-      if (overflow(slide) <= 0 && rows() === before) return;
+      if (overflow(slide) <= 0 && rows(slide) === before) return;
       slide.classList.remove(size);
     }
+  }
+
+  // Then code by itself, up to the size of the text: it is read from the back row, too.
+  function enlargeCode(slide) {
+    if (!slide.querySelector(".highlight")) return;
+    const before = rows(slide), given = parseFloat(getComputedStyle(slide).getPropertyValue("--code-size"));
+    for (const size of [25, 24, 23, 22, 21, 20, 19]) {
+      if (size <= given) break;
+      slide.style.setProperty("--code-size", `${size}px`);
+      if (overflow(slide) <= 0 && rows(slide) === before) return;
+    }
+    slide.style.removeProperty("--code-size");
   }
 
   function fit(slide) {
@@ -52,8 +67,10 @@
       pictures(slide).forEach((picture) => scale(picture, ""));
       shrink(slide);
     }
-    if (overflow(slide) <= 0) grow(slide);
+    if (overflow(slide) > 0) return;
     enlarge(slide);
+    enlargeCode(slide);
+    grow(slide);
   }
 
   // MathJax writes each formula twice, the second time for screen readers, and hides that by a rule of this page. The
