@@ -126,8 +126,8 @@ ALT = {
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
     "04_bugs":
-        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “je suis là .”; one row "
-        "is framed through all four. In training all words are there; when the model writes, only “je suis” is, so "
+        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one row "
+        "is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, so "
         "it is another mean. C, given n target words, reads the first n source words: in training n is the target's "
         "length, and five of five words are read; when it writes n is 1, 2, 3, and the rest, crossed out, is not read. "
         f"D masks after the softmax: bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have "
@@ -201,7 +201,7 @@ def _row(axes, side, up=0):
         _part(axes, name, up)
     arrow(axes, (86, stream + 44), (86, stream + 28))
     text(axes, 12, stream + 57, " ".join(words), TYPE, align="left")
-    text(axes, 92, stream - 46, shape, TYPE, MUTED)
+    text(axes, 94, stream + 38, shape, 15, MUTED, align="left")
     if side == "encoder":
         box(axes, 690, stream, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
         text(axes, 756, stream, "(B, T_k, d_model)", TYPE, MUTED, align="left")
@@ -499,7 +499,7 @@ def bugs():
     words = np.random.default_rng(3).uniform(size=(4, FEATURES))
     for left, present, title in ((at[0] - 140, 4, "training"), (at[0] + 8, 2, "writing")):
         text(axes, left + 66, 84, title, 17, MUTED)
-        for t, (name, word) in enumerate(zip(WRITTEN, words, strict=True)):
+        for t, (name, word) in enumerate(zip(("bos", *TARGET[1:]), words, strict=True)):
             x = left + 34 * t
             if t < present:
                 grid(axes, x, 106, 0.5 * word[:, None], INK, (28, 17), frame=0)

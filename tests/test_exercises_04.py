@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from seeded_answers import Answers, right, wrong
+from seeded_answers import Answers, cells, right, wrong
 from torch import nn
 
 from course_utils import attention
@@ -147,163 +147,6 @@ def st_loops(ids, vocab_size, smoothing):
 @right("smoothed_targets")
 def st_lerp(ids, vocab_size, smoothing):
     return torch.lerp(torch.eye(vocab_size), torch.full((vocab_size, vocab_size), 1 / vocab_size), smoothing)[ids]
-
-
-# --- encoder_layer -------------------------------------------------------------------------------------------
-
-@wrong("encoder_layer", "Why: attention is called before norm_1, which comes first; norms after the sums are post-LN.")
-def el_post_norm(x, mask, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(torch.add(x, attention(x, x, mask)))
-    return norm_2(torch.add(x, feed_forward(x)))
-
-
-@wrong("encoder_layer", "Why: norm_2 is called twice.")
-def el_a_norm_too_many(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x + attention(h, h, mask)
-    return norm_2(x + feed_forward(norm_2(x)))
-
-
-@wrong("encoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
-def el_no_residual(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    return feed_forward(norm_2(attention(h, h, mask)))
-
-
-@wrong("encoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
-def el_overwrites_x(x, mask, attention, feed_forward, norm_1, norm_2):
-    x = norm_1(x)
-    x = x + attention(x, x, mask)
-    x = norm_2(x)
-    return x + feed_forward(x)
-
-
-@wrong("encoder_layer", "Why: norm_2 gets x as it came in, not what the part before made of it.\nYou computed `x + ")
-def el_reads_the_old_x(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    h = x + attention(h, h, mask)
-    return h + feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "Why: norm_1 takes what attention returned, and belongs in front of it, norm_2 takes what")
-def el_norms_the_branchs_output(x, mask, attention, feed_forward, norm_1, norm_2):
-    x = x + norm_1(attention(x, x, mask))
-    return x + norm_2(feed_forward(x))
-
-
-@wrong("encoder_layer", "Why: norm_2 takes what feed_forward returned, and belongs in front of it.")
-def el_norms_the_second_branchs_output(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x + attention(h, h, mask)
-    return x + norm_2(feed_forward(x))
-
-
-@wrong("encoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def el_adds_the_old_x(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    h = x + attention(h, h, mask)
-    return x + feed_forward(norm_2(h))
-
-
-@wrong("encoder_layer", "Why: the line with `attention` lost its `x +`.\nYou computed `s + feed_forward(norm_2(s))`")
-def el_first_residual_lost(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = attention(h, h, mask)
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "wrong on ordinary inputs.\nWhy: the line with `feed_forward` lost its `x +`.\n")
-def el_second_residual_lost(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x + attention(h, h, mask)
-    return feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "`x` was changed")
-def el_in_place(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x += attention(h, h, mask)
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "Write x = x + …")
-def el_writes_into_a_sum(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x + attention(h, h, mask)
-    x += feed_forward(norm_2(x))
-    return x
-
-
-@wrong("encoder_layer", "what flows back to `x` is not the function's gradient")
-def el_detached_way(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x.detach() + attention(h, h, mask)
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "Why: what norm_1 returned is not used, what attention returned is not used.")
-def el_unused(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    attended = x + attention(h, h, mask)
-    return x + feed_forward(norm_2(x)) if attended is not None else x
-
-
-@wrong("encoder_layer", "attention is called with 4 arguments; expected 3: query, keys, mask.")
-def el_queries_keys_values(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    return x + attention(h, h, h, mask)
-
-
-@wrong("encoder_layer", "On symbols: TypeError: it takes a part of `attention(norm_1(x))`, by [ ]. All of it is needed")
-def el_first_of_two(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = x + attention(h, h, mask)[0]
-    return x + feed_forward(norm_2(x))
-
-
-@wrong("encoder_layer", "On symbols: TypeError: stack is none of the parts")
-def el_stacked(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    return torch.stack([x, attention(h, h, mask), feed_forward(norm_2(x))]).sum(0)
-
-
-@wrong("encoder_layer", "the sum grows and grows")
-def el_runs_away(x, mask, attention, feed_forward, norm_1, norm_2):
-    for _ in range(100):
-        h = norm_1(x)
-        x = x + attention(h, h, mask)
-    return x
-
-
-def test_a_part_that_is_called_again_for_the_same_result_is_right_but_slow():
-    def encoder_layer(x, mask, attention, feed_forward, norm_1, norm_2):
-        h = norm_1(x)
-        return x + attention(h, h, mask) + feed_forward(norm_2(attention(h, h, mask) + x))
-
-    verdict = EXERCISES["encoder_layer"].judge(encoder_layer)
-    assert verdict.kind == "slow"
-    assert "right, but on ordinary inputs attention is called twice." in verdict.text
-
-
-@right("encoder_layer")
-def el_sums(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    x = sum([x, attention(query=h, keys=h, mask=mask)])
-    return torch.add(feed_forward(norm_2(x)), x)
-
-
-@right("encoder_layer")
-def el_loop(x, mask, attention, feed_forward, norm_1, norm_2):
-    for sublayer, norm in ((lambda h: attention(h, h, mask), norm_1), (feed_forward, norm_2)):
-        x = x + sublayer(norm(x))
-    return x
-
-
-@right("encoder_layer")
-def el_named(x, mask, attention, feed_forward, norm_1, norm_2):
-    h = norm_1(x)
-    attended = attention(h, h, mask) + x
-    return torch.stack([attended, feed_forward(norm_2(attended))]).sum(0)
 
 
 # --- decoder_layer -------------------------------------------------------------------------------------------
@@ -449,6 +292,115 @@ def dl_in_place(x, memory, mask, src_mask, self_attention, cross_attention, feed
     x += self_attention(h, h, mask)
     x += cross_attention(norm_2(x), memory, src_mask)
     return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: norm_3 is called twice.")
+def dl_norm_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return norm_3(x + feed_forward(norm_3(x)))
+
+
+@wrong("decoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
+def dl_no_residual(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    return feed_forward(norm_3(cross_attention(norm_2(self_attention(h, h, mask)), memory, src_mask)))
+
+
+@wrong("decoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
+def dl_overwrites_x(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    x = norm_1(x)
+    x = x + self_attention(x, x, mask)
+    x = norm_2(x)
+    x = x + cross_attention(x, memory, src_mask)
+    x = norm_3(x)
+    return x + feed_forward(x)
+
+
+@wrong("decoder_layer", "Why: norm_3 takes what feed_forward returned, and belongs in front of it.")
+def dl_norm_after(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + norm_3(feed_forward(x))
+
+
+@wrong("decoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
+def dl_adds_the_old_x(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    h = x + self_attention(h, h, mask)
+    h = h + cross_attention(norm_2(h), memory, src_mask)
+    return x + feed_forward(norm_3(h))
+
+
+@wrong("decoder_layer", "wrong on ordinary inputs.\nWhy: the line with `feed_forward` lost its `x +`.\n")
+def dl_last_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Write x = x + …")
+def dl_into_a_sum(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    x += feed_forward(norm_3(x))
+    return x
+
+
+@wrong("decoder_layer", "what flows back to `x` is not the function's gradient")
+def dl_detached_way(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x.detach() + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "Why: what norm_1 returned is not used, what self_attention returned is not used.")
+def dl_unused(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    attended = x + self_attention(h, h, mask)
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x)) if attended is not None else x
+
+
+@wrong("decoder_layer", "self_attention is called with 4 arguments; expected 3: query, keys, mask.")
+def dl_four_given(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    return x + self_attention(h, h, h, mask)
+
+
+@wrong("decoder_layer", "On symbols: TypeError: it takes a part of `self_attention(norm_1(x))`, by [ ]. All of it is")
+def dl_first_of_two(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = x + self_attention(h, h, mask)[0]
+    x = x + cross_attention(norm_2(x), memory, src_mask)
+    return x + feed_forward(norm_3(x))
+
+
+@wrong("decoder_layer", "On symbols: TypeError: stack is none of the parts")
+def dl_stacked(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    return torch.stack([x, self_attention(h, h, mask), feed_forward(norm_3(x))]).sum(0)
+
+
+@wrong("decoder_layer", "the sum grows and grows")
+def dl_runs_away(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    for _ in range(100):
+        h = norm_1(x)
+        x = x + self_attention(h, h, mask)
+    return x
+
+
+@right("decoder_layer")
+def dl_sums(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+    h = norm_1(x)
+    x = sum([x, self_attention(query=h, keys=h, mask=mask)])
+    x = torch.stack([x, cross_attention(norm_2(x), memory, src_mask)]).sum(0)
+    return torch.add(feed_forward(norm_3(x)), x)
 
 
 @right("decoder_layer")
@@ -811,8 +763,9 @@ def test_solutions_keep_their_formulas():
     assert normed.tolist() == [[[8.0, 23.0]]]                   # mean 2, standard deviation 1
     targets = SOLUTION["smoothed_targets"](torch.tensor([[2, 0]]), 4, 0.2)
     torch.testing.assert_close(targets, torch.tensor([[[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]]))
-    parts = (lambda query, keys, mask: query + keys), torch.square, (lambda x: x + 1), (lambda x: x + 10)
-    assert SOLUTION["encoder_layer"](torch.tensor(3.0), None, *parts) == 11 + 21 ** 2       # 2h, h^2; "norms" that add
+    add, x, memory = (lambda query, keys, mask: query + keys), torch.tensor(3.0), 5
+    norms = [lambda x, n=n: x + n for n in (1, 10, 100)]                                    # "norms" that add
+    assert SOLUTION["decoder_layer"](x, memory, None, None, add, add, torch.square, *norms) == 37 + 137 ** 2  # 11, 37
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():
@@ -822,15 +775,27 @@ def test_smoothed_targets_are_those_of_the_librarys_loss():
     torch.testing.assert_close(by_hand, F.cross_entropy(logits.flatten(0, 1), ids.flatten(), label_smoothing=0.1))
 
 
-def test_the_encoder_layer_is_the_courses():
+def test_the_notebooks_encoder_layer_is_torchs():
+    """What students read instead of writing it; its attention's first matrices are one in PyTorch's."""
+    shown = {"nn": nn, "MultiHeadAttention": attention.MultiHeadAttention}
+    for source in cells():
+        if source.startswith(("class Attention(", "def encoder_layer(", "class EncoderLayer(")):
+            exec(source, shown)
     torch.manual_seed(0)
-    layer = EncoderLayer(Config(d_model=8, n_heads=2, d_ff=16))
-    for norm in (layer.norm_1, layer.norm_2):
+    theirs = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
+    for norm in (theirs.norm1, theirs.norm2):
         nn.init.normal_(norm.weight)
-    x = torch.randn(2, 5, 8)
-    mine = SOLUTION["encoder_layer"](x, None, lambda query, keys, mask: layer.self_attention(query)[0],
-                                      layer.feed_forward, layer.norm_1, layer.norm_2)
-    torch.testing.assert_close(mine, layer(x)[0])
+    layer, x = shown["EncoderLayer"](8, 2, 16), torch.randn(2, 5, 8)
+    with torch.no_grad():
+        joined = zip(theirs.self_attn.in_proj_weight.chunk(3), theirs.self_attn.in_proj_bias.chunk(3), strict=True)
+        for name, (weight, bias) in zip(("W_q", "W_k", "W_v"), joined, strict=True):
+            getattr(layer.attention, name).weight.copy_(weight)
+            getattr(layer.attention, name).bias.copy_(bias)
+    layer.attention.W_o = theirs.self_attn.out_proj
+    layer.feed_forward = nn.Sequential(theirs.linear1, nn.ReLU(), theirs.linear2)
+    layer.norm_1, layer.norm_2 = theirs.norm1, theirs.norm2
+    mask = torch.arange(5).expand(2, -1) < torch.tensor([[5], [3]])
+    torch.testing.assert_close(layer(x, mask.unsqueeze(1)), theirs(x, src_key_padding_mask=~mask))
 
 
 def test_the_decoder_layer_is_torchs():
@@ -881,5 +846,5 @@ def test_gradients_weighed_by_tokens_are_that_of_all_tokens():
 
 
 def test_functions_among_the_inputs_are_named():
-    named = "attention = self-attention, feed_forward = a feed-forward network, norm_1 = a LayerNorm, norm_2 = a Layer"
-    assert named in EXERCISES["encoder_layer"].judge(el_in_place).text
+    named = "self_attention = self-attention, cross_attention = cross-attention, feed_forward = a feed-forward network"
+    assert named in EXERCISES["decoder_layer"].judge(dl_in_place).text

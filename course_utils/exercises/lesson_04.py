@@ -117,15 +117,6 @@ SMOOTHED_TARGETS = Exercise(smoothed_targets, {"targets": "B, T, vocab_size"}, {
 ))
 
 
-def encoder_layer(x, mask, attention, feed_forward, norm_1, norm_2):
-    """Attention, then feed_forward, each with its own residual and a norm in front of it, as in GPT-2 (Vaswani et al.
-    2017, section 3.1, norm the sum; Xiong et al. 2020 compare the two).
-    """
-    h = norm_1(x)
-    x = x + attention(h, h, mask)
-    return x + feed_forward(norm_2(x))
-
-
 @dataclass(frozen=True)
 class Function:
     """A function among the arguments, and what it is."""
@@ -170,8 +161,6 @@ def layer_inputs(rng):
 
 
 ASKS = {"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"}
-
-ENCODER_LAYER = Layer(encoder_layer, {"x": "B, T, d"}, {"on ordinary inputs": layer_inputs}, asks=ASKS)
 
 
 def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention,
@@ -248,9 +237,10 @@ def _rounded(scores: Tensor, mask: Tensor) -> Tensor:
     return weights / weights.sum(-1, keepdim=True)
 
 
-FLIPPED, COMPARED = "-x[t]  ", "difference.abs().amax(dim=-1) > 1e-4"
+NEW, COMPARED = "-x[t]  ", "difference.abs().amax(dim=-1) > 1e-4"
 NORM_UNDOES = ("A LayerNorm undoes x[t] + 1 (it subtracts the mean) and 2 * x[t] (it divides by the deviation), so a "
                "layer that reads the word seems not to. Flip the sign, or draw new numbers.")
+CHANGED = f"changed[t] = {NEW}"
 ANY_NUMBER = "An output moves if any of its d numbers does: the largest difference, .abs().amax(dim=-1)."
 
 MOVES = Exercise(moves, {"moved": "T_q"}, {
@@ -265,11 +255,11 @@ MOVES = Exercise(moves, {"moved": "T_q"}, {
         _readers("does not read this word, up to rounding", none=True, weigh=_rounded),
     "when outputs are small (around 0.05)": _readers("writes small numbers", to_output=lambda output: 0.05 * output),
 }, (
-    *each(NORM_UNDOES, (FLIPPED, "x[t] + 1  "), (FLIPPED, "2 * x[t]  ")),
-    ("Nothing was changed: the copy still has the same x[t].", FLIPPED, "x[t]  "),
+    *each(NORM_UNDOES, (NEW, "x[t] + 1  "), (NEW, "2 * x[t]  ")),
+    ("Nothing was changed: the copy still has the same x[t].", NEW, "x[t]  "),
     *each("Other words were changed as well. Change x[t] alone: changed[t] = …",
-          ("changed[t] = -x[t]", "changed = -x"), ("changed[t] = -x[t]", "changed[t:] = -x[t:]"),
-          ("changed[t] = -x[t]", "changed[:t + 1] = -x[:t + 1]")),
+          (CHANGED, "changed = -x  "), (CHANGED, "changed[t:] = -x[t:]  "),
+          (CHANGED, "changed[:t + 1] = -x[:t + 1]  ")),
     ("A number may also become smaller. Take the size of each difference first: .abs().", ".abs()", ""),
     *each(ANY_NUMBER, (".amax(dim=-1)", ".amin(dim=-1)"), (".abs().amax(dim=-1)", ".sum(dim=-1).abs()"),
           (COMPARED, "(difference.abs() > 1e-4).all(dim=-1)"), (".amax(dim=-1)", "[:, 0]")),
@@ -278,7 +268,9 @@ MOVES = Exercise(moves, {"moved": "T_q"}, {
     ("True and False are swapped: True is an output that moves.", "> 1e-4", "<= 1e-4"),
     ("Small outputs move by small amounts: with so large a tolerance you miss them. 1e-4 is more than rounding.",
      "> 1e-4", "> 0.1"),
-))
+), reasons={
+    "IndexError": "There are T_q outputs and T words, and the two differ: go through the rows of what layer returns.",
+})
 
 
 def write(source, encoder, decoder, max_words):
@@ -527,5 +519,5 @@ COMBINED_GRADIENT = Exercise(combined_gradient, {"gradient": "n"}, {
 ))
 
 
-LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, ENCODER_LAYER, DECODER_LAYER, MOVES, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
+LESSON_04 = (LAYER_NORM, SMOOTHED_TARGETS, DECODER_LAYER, MOVES, WRITE, DECODE_STEP, EFFECTIVE_WORDS,
              LAYER_PARAMETERS, COMBINED_GRADIENT)
