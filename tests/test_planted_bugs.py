@@ -56,7 +56,8 @@ def test_the_four_differ_in_their_part_only(trained):
         assert {part for part in parts if part.startswith("Part")} == planted
     assert first[-1] == {"steps": script.STEPS, "lr": 6e-3, "loss": "loss", "live": False}
     assert command == "python experiments/planted_bugs.py --steps 1000 --seeds 1"
-    assert results["models"]["A"] == [{"seed": 1, "loss": [1.5, 1.5], "bleu": 0.0, "alone": 0}]
+    assert results["models"]["A"] == [{"seed": 1, "loss": [1.5, 1.5], "bleu": 0.0,
+                                        "padded": dict.fromkeys(map(str, script.PADS), 0.0)}]
 
 
 def test_only_the_axis_of_the_norm_differs(few_sentences):
@@ -71,6 +72,24 @@ def test_only_the_axis_of_the_norm_differs(few_sentences):
     torch.testing.assert_close(norm(x), plain * norm.weight + norm.bias)
 
 
+def test_more_padding_reaches_the_encoder_and_changes_nothing_of_a_right_model(few_sentences, monkeypatch):
+    """Untrained: every source is padded by each number of pads, and its words stay what they were."""
+    names, seen = script.lesson(0), []
+    translate = names["translate"]
+
+    def noted(model, sources):
+        seen.append(translate(model, sources))
+        return seen[-1]
+
+    monkeypatch.setattr(script, "fit", lambda *_, **__: SimpleNamespace(loss=[1.0]))
+    script.train("B", names | {"translate": noted}, 1)
+    assert len(seen) == 2 + len(script.PADS)                    # 70 sentences in batches of 60, then some of them
+    assert all(words == seen[2] for words in seen[3:])
+    seen.clear()
+    script.train("D", names | {"translate": noted}, 1)
+    assert any(words != seen[2] for words in seen[3:])
+
+
 def test_the_stored_runs_are_those_of_the_script():
     measured = stored("planted_bugs")
     assert measured.results["steps"] == script.STEPS
@@ -78,3 +97,4 @@ def test_the_stored_runs_are_those_of_the_script():
     for runs in measured.results["models"].values():
         assert [run["seed"] for run in runs] == list(measured.seeds) == [0, 1, 2, 3, 4]
         assert all(len(run["loss"]) == script.STEPS / 10 for run in runs)
+        assert all([*run["padded"]] == [*map(str, script.PADS)] for run in runs)

@@ -171,7 +171,7 @@ def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention,
     h = norm_1(x)
     x = x + self_attention(h, h, mask)                    # what have I written?
     x = x + cross_attention(norm_2(x), memory, src_mask)  # what is the source?
-    return x + feed_forward(norm_3(x))                    # what follows?
+    return x + feed_forward(norm_3(x))                    # each on its own
 
 
 def _decoder_inputs(rng):
