@@ -72,22 +72,18 @@ def test_only_the_axis_of_the_norm_differs(few_sentences):
     torch.testing.assert_close(norm(x), plain * norm.weight + norm.bias)
 
 
-def test_more_padding_reaches_the_encoder_and_changes_nothing_of_a_right_model(few_sentences, monkeypatch):
-    """Untrained: every source is padded by each number of pads, and its words stay what they were."""
-    names, seen = script.lesson(0), []
-    translate = names["translate"]
+def test_sources_are_padded_by_each_number_of_pads(few_sentences, monkeypatch):
+    names, widths = script.lesson(0), []
 
     def noted(model, sources):
-        seen.append(translate(model, sources))
-        return seen[-1]
+        _, src_mask = model.encoder(names["encode_sources"](sources, names["english"]))
+        widths.append((src_mask.size(-1), int(src_mask.sum())))
+        return [["oui"] for _ in sources]
 
     monkeypatch.setattr(script, "fit", lambda *_, **__: SimpleNamespace(loss=[1.0]))
     script.train("B", names | {"translate": noted}, 1)
-    assert len(seen) == 2 + len(script.PADS)                    # 70 sentences in batches of 60, then some of them
-    assert all(words == seen[2] for words in seen[3:])
-    seen.clear()
-    script.train("D", names | {"translate": noted}, 1)
-    assert any(words != seen[2] for words in seen[3:])
+    (least, words), *_ = padded = widths[2:]                    # after 70 sentences in batches of 60
+    assert padded == [(least + n, words) for n in script.PADS]
 
 
 def test_the_stored_runs_are_those_of_the_script():
