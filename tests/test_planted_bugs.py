@@ -82,8 +82,8 @@ def test_sources_are_padded_by_each_number_of_pads(few_sentences, monkeypatch):
 
     monkeypatch.setattr(script, "fit", lambda *_, **__: SimpleNamespace(loss=[1.0]))
     script.train("B", names | {"translate": noted}, 1)
-    (least, words), *_ = padded = widths[2:]                    # after 70 sentences in batches of 60
-    assert padded == [(least + n, words) for n in script.PADS]
+    needed = widths[:2]                                         # of 70 sentences in batches of 60
+    assert widths == [(least + n, words) for n in (0, *script.PADS) for least, words in needed]
 
 
 def test_the_stored_runs_are_those_of_the_script():
