@@ -95,7 +95,7 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts besides attention, and why. Many layers block what passes, so the residual path leaves "
+        "Four parts besides attention, and why. Gradients shrink from layer to layer, so the residual path leaves "
         "a path open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
         "F(x). Sums grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
         "mean μ and the standard deviation σ are those of one column. Attention averages only, so the feed-forward "
@@ -126,12 +126,13 @@ ALT = {
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
     "04_bugs":
-        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one row "
-        "is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, so "
-        "it is another mean. C, given n target words, reads the first n source words: in training n is the target's "
-        "length, and five of five words are read; when it writes n is 1, 2, 3, and the rest, crossed out, is not read. "
-        f"D masks after the softmax: bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have "
-        f"{1 - SHARE:.2f}, which is set to 0 too late. So the result depends on how many pads the batch adds.",
+        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
+        "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
+        "so it is another mean. C, given n target words, reads the first n source words: in training n is the "
+        "target's length, and five of five words are read; when it writes n is 1, 2, 3, and the rest, crossed out, is "
+        f"not read. D masks after the softmax: bars of seven weights; five words share {SHARE:.2f} of the weight, "
+        f"two pads have {1 - SHARE:.2f}, which is set to 0 too late. So the result depends on how many pads the batch "
+        "adds.",
     "04_writing":
         "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
         "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
@@ -344,7 +345,7 @@ def parts():
     axes = card(380)
     at = (122, 361, 600, 839)
     for x, name, why, what in zip(at, ("residual path", "LayerNorm", "feed-forward", "positions"),
-                                  ("many layers block:", "sums grow:", "attention averages:", "order is ignored:"),
+                                  ("gradients shrink:", "sums grow:", "attention averages:", "order is ignored:"),
                                   ("leave a path open", "read at one scale", "make new features", "number the words"),
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)

@@ -262,6 +262,7 @@ MOVES = Exercise(moves, {"moved": "T_q"}, {
           (CHANGED, "changed[:t + 1] = -x[:t + 1]  ")),
     ("A number may also become smaller. Take the size of each difference first: .abs().", ".abs()", ""),
     *each(ANY_NUMBER, (".amax(dim=-1)", ".amin(dim=-1)"), (".abs().amax(dim=-1)", ".sum(dim=-1).abs()"),
+          (".abs().amax(dim=-1)", ".sum(dim=-1)"),
           (COMPARED, "(difference.abs() > 1e-4).all(dim=-1)"), (".amax(dim=-1)", "[:, 0]")),
     *each("Numbers are compared for exact equality. Sums are rounded, and rounding is no move: allow for 1e-4.",
           ("> 1e-4", "> 0"), ("> 1e-4", "!= 0")),
