@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sample_models import shaken, torch_twin
 from seeded_answers import Answers, cells, right, wrong
 from torch import nn
 
@@ -776,24 +777,17 @@ def test_smoothed_targets_are_those_of_the_librarys_loss():
 
 
 def test_the_notebooks_encoder_layer_is_torchs():
-    """What students read instead of writing it; its attention's first matrices are one in PyTorch's."""
+    """What students read instead of writing it."""
     shown = {"nn": nn, "MultiHeadAttention": attention.MultiHeadAttention}
     for source in cells():
         if source.startswith(("class Attention(", "def encoder_layer(", "class EncoderLayer(")):
             exec(source, shown)
     torch.manual_seed(0)
+    layer, x = shaken(shown["EncoderLayer"](8, 2, 16)), torch.randn(2, 5, 8)
     theirs = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
-    for norm in (theirs.norm1, theirs.norm2):
-        nn.init.normal_(norm.weight)
-    layer, x = shown["EncoderLayer"](8, 2, 16), torch.randn(2, 5, 8)
-    with torch.no_grad():
-        joined = zip(theirs.self_attn.in_proj_weight.chunk(3), theirs.self_attn.in_proj_bias.chunk(3), strict=True)
-        for name, (weight, bias) in zip(("W_q", "W_k", "W_v"), joined, strict=True):
-            getattr(layer.attention, name).weight.copy_(weight)
-            getattr(layer.attention, name).bias.copy_(bias)
-    layer.attention.W_o = theirs.self_attn.out_proj
-    layer.feed_forward = nn.Sequential(theirs.linear1, nn.ReLU(), theirs.linear2)
-    layer.norm_1, layer.norm_2 = theirs.norm1, theirs.norm2
+    theirs.self_attn = torch_twin(layer.attention)
+    theirs.linear1, _, theirs.linear2 = layer.feed_forward
+    theirs.norm1, theirs.norm2 = layer.norm_1, layer.norm_2
     mask = torch.arange(5).expand(2, -1) < torch.tensor([[5], [3]])
     torch.testing.assert_close(layer(x, mask.unsqueeze(1)), theirs(x, src_key_padding_mask=~mask))
 

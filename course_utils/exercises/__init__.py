@@ -59,9 +59,8 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
     exercise = _exercise(name)
     if namespace is None:
         namespace = inspect.currentframe().f_back.f_globals
-    if solution:
-        exercise = replace(exercise, timed=None)  # the course's function is not raced against itself
-    verdict = _verdict(exercise, namespace)
+    # a solution's cell is not timed: that would race the course's function against itself
+    verdict = _verdict(replace(exercise, timed=None) if solution else exercise, namespace)
     if solution:
         live = PRESENTED in os.environ
         goes_on = ", too; the lesson goes on as it was rehearsed." if live else ", too, and goes on running."

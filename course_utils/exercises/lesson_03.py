@@ -108,6 +108,12 @@ def is_causal(layer, x):
     return True
 
 
+def renormalized(scores: Tensor, mask: Tensor) -> Tensor:
+    """`attention.masked_softmax` by another way, in which what is hidden changes the rounding."""
+    weights = scores.softmax(-1) * mask
+    return weights / weights.sum(-1, keepdim=True)
+
+
 @dataclass(frozen=True)
 class _Planted:
     """An attention over x's own rows, however many: what it does, and who sees whom, (query, key, T) -> bool."""
@@ -151,8 +157,7 @@ PLANTED = (
     _Planted("lets a query in the middle see the next key but one",
              lambda i, j, T: (j <= i) | (i == T // 2) & (j == T // 2 + 2)),
     _Planted("is causal, but lets no query see its own position", lambda i, j, T: j < i),
-    _Planted("is causal, and only rounding depends on later positions", CAUSAL.sees,
-             lambda scores, mask: (w := scores.softmax(-1) * mask) / w.sum(-1, keepdim=True)),
+    _Planted("is causal, and only rounding depends on later positions", CAUSAL.sees, renormalized),
     _Planted("layer-norms its output, and has no mask", lambda i, j, T: j < T, norm_out=True),
     _Planted("layer-norms its input first, and has no mask", lambda i, j, T: j < T, norm_in=True),
 )

@@ -13,6 +13,7 @@ from .. import attention
 from ..data.text import BOS, EOS
 from .engine import Exercise, each
 from .inputs import maker, number, randn, sizes
+from .lesson_03 import renormalized
 from .symbolic import Layer
 
 
@@ -199,11 +200,11 @@ class _Reader:
     """An attention whose queries are given, so that an output moves with the words that it sees, and with no others."""
 
     does: str
-    queries: Tensor = field(repr=False, compare=False)
-    sees: Tensor = field(repr=False, compare=False)
+    queries: Tensor = field(compare=False)
+    sees: Tensor = field(compare=False)
     norm_in: bool = False
-    to_output: Callable[[Tensor], Tensor] = field(default=lambda output: output, repr=False, compare=False)
-    weigh: Callable[[Tensor, Tensor], Tensor] = field(default=attention.masked_softmax, repr=False, compare=False)
+    to_output: Callable[[Tensor], Tensor] = lambda output: output
+    weigh: Callable[[Tensor, Tensor], Tensor] = attention.masked_softmax
 
     def __call__(self, x: Tensor) -> Tensor:
         d = x.size(-1)
@@ -231,12 +232,6 @@ def _readers(rng, does="reads some words", none=False, **how):
     return _Reader(does, 2 * randn(rng, T_q, d), sees, **how), randn(rng, T, d), t
 
 
-def _rounded(scores: Tensor, mask: Tensor) -> Tensor:
-    """The same weights by another way, in which what is hidden changes the rounding."""
-    weights = scores.softmax(-1) * mask
-    return weights / weights.sum(-1, keepdim=True)
-
-
 NEW, COMPARED = "-x[t]  ", "difference.abs().amax(dim=-1) > 1e-4"
 NORM_UNDOES = ("A LayerNorm undoes x[t] + 1 (it subtracts the mean) and 2 * x[t] (it divides by the deviation), so a "
                "layer that reads the word seems not to. Flip the sign, or draw new numbers.")
@@ -252,7 +247,7 @@ MOVES = Exercise(moves, {"moved": "T_q"}, {
         _readers("norms its outputs", to_output=lambda output: F.layer_norm(output, output.shape[-1:])),
     "when no output reads the word": _readers("does not read this word", none=True),
     "when only the rounding of outputs depends on the word":
-        _readers("does not read this word, up to rounding", none=True, weigh=_rounded),
+        _readers("does not read this word, up to rounding", none=True, weigh=renormalized),
     "when outputs are small (around 0.05)": _readers("writes small numbers", to_output=lambda output: 0.05 * output),
 }, (
     *each(NORM_UNDOES, (NEW, "x[t] + 1  "), (NEW, "2 * x[t]  ")),

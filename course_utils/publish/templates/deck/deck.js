@@ -5,6 +5,7 @@
   // Heights below which nothing is shrunk: a plot keeps its shape, a view's tokens must stay readable.
   const smallest = (picture, height) => (picture.matches(".course-widget") ? 0.9 * height : 220);
   const LARGEST_GROWTH = 2;
+  const LARGEST_CODE = 25; // pixels
 
   const overflow = (slide) => slide.scrollHeight - HEIGHT;
 
@@ -52,8 +53,7 @@
   function enlargeCode(slide) {
     if (!slide.querySelector(".highlight")) return;
     const before = rows(slide), given = parseFloat(getComputedStyle(slide).getPropertyValue("--code-size"));
-    for (const size of [25, 24, 23, 22, 21, 20, 19]) {
-      if (size <= given) break;
+    for (let size = LARGEST_CODE; size > given; size -= 1) {
       slide.style.setProperty("--code-size", `${size}px`);
       if (overflow(slide) <= 0 && rows(slide) === before) return;
     }
