@@ -128,11 +128,11 @@ ALT = {
     "04_bugs":
         "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
         "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
-        "so it is another mean. C, given n target words, reads the first n source words: in training n is the "
-        "target's length, and five of five words are read; when it writes n is 1, 2, 3, and the rest, crossed out, is "
-        f"not read. D masks after the softmax: bars of seven weights; five words share {SHARE:.2f} of the weight, "
-        f"two pads have {1 - SHARE:.2f}, which is set to 0 too late. So the result depends on how many pads the batch "
-        "adds.",
+        "so it is another mean (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
+        "words (keys, cut after n): in training n is the target's length, and five of five words are read; when it "
+        "writes n is 1, 2, 3, and the rest, crossed out, is not read. D masks after the softmax, softmax(…) * mask: "
+        f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
+        "set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
         "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
         "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
@@ -486,13 +486,15 @@ def read_grid():
 
 
 def bugs():
-    axes = card(372)
+    axes = card(408)
     at = (164, 480, 796)
-    for x, name, what, training, writing in zip(
+    for x, name, what, training, writing, line in zip(
             at, "ACD", ("norms over words", "reads n source words", "masks too late"),
             ("training: all words are there", "training: n is the target's length", "padding takes its share:"),
-            ("writing: only those so far", "writing: n is 1, 2, 3 …", "the batch's pads matter"), strict=True):
-        box(axes, x, 186, 304, 348, fill=BAND, edge="none", corner=10)
+            ("writing: only those so far", "writing: n is 1, 2, 3 …", "the batch's pads matter"),
+            ("x.mean(1), x.var(1)", "keys[:, :n]", "softmax(…) * mask"), strict=True):
+        box(axes, x, 204, 304, 384, fill=BAND, edge="none", corner=10)
+        text(axes, x, 374, line, 20, BAD, "bold", code=True)
         text(axes, x - 140, 38, name, 24, BAD, "bold", "left")
         text(axes, x - 112, 39, what, TYPE, INK, "bold", "left")
         text(axes, x, 306, training, 18, MUTED)
