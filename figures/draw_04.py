@@ -89,9 +89,9 @@ ALT = {
         "self-attention: four outputs y_1 to y_4 above x_1 to x_4; arrows lead from every word to every output and "
         "none from output to output, so all four are computed in step 1.",
     "04_encoder_layer":
-        "An encoder layer in both orders, read from left to right; the line is the residual path. Left, post-LN, the "
+        "An encoder layer in both orders, read from left to right; the line is the residual path. Above, post-LN, the "
         "norm on the path: a branch leaves the line, passes attention and is added to it; then norm_1 stands on the "
-        "line itself. The same again with feed_forward and norm_2. Right, pre-LN, the norm in the branch: a branch "
+        "line itself. The same again with feed_forward and norm_2. Below, pre-LN, the norm in the branch: a branch "
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
@@ -267,34 +267,32 @@ def chain():
 
 
 def encoder_layer():
-    axes = card(206)
-    stream, high, middle = 166, 70, 122
-    for left, title in ((8, "post-LN: the norm on the path"), (486, "pre-LN: the norm in the branch")):
-        pre = title.startswith("pre")
-        box(axes, left + 233, 103, 466, 194, fill=BAND, edge="none", corner=10)
-        text(axes, left + 16, 26, title, TYPE, INK, "bold", "left")
-        text(axes, left + 18, stream, "$x$", 26)
-        stops = [left + 34]
-        for take, part, norm, number in ((62, 128, "attention", 1), (250, 170, "feed_forward", 2)):
-            take, plus = left + take + 14 * pre, left + take + (94 if pre else 64)
-            centre = (take + plus) / 2
+    axes = card(396)
+    for top, title in ((0, "post-LN: the norm on the path"), (196, "pre-LN: the norm in the branch")):
+        stream, high, middle, pre = top + 162, top + 72, top + 121, title.startswith("pre")
+        box(axes, 480, top + 100, 944, 188, fill=BAND, edge="none", corner=10)
+        text(axes, 26, top + 28, title, TYPE, INK, "bold", "left")
+        text(axes, 40, stream, "$x$", 28)
+        stops = [62]
+        for take, part, label, number in ((190, 160, "attention", 1), (560, 190, "feed_forward", 2)):
+            plus = take + 124
             if pre:
-                path(axes, (take, stream), (take, middle + 15), head=False)
-                arrow(axes, (take, middle - 15), (take, high + 20))
-                box(axes, take, middle, 88, 30, fill=PAPER, label=f"norm_{number}", size=TYPE)
+                path(axes, (take, stream), (take, middle + 16), head=False)
+                arrow(axes, (take, middle - 16), (take, high + 21))
+                box(axes, take, middle, 96, 32, fill=PAPER, label=f"norm_{number}", size=20)
             else:
-                arrow(axes, (take, stream), (take, high + 20))
-            arrow(axes, (plus, high + 20), (plus, stream - 13))
-            box(axes, centre, high, part, 38, fill=INK, label=norm, size=TYPE, text_color=PAPER)
-            arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
-            stops.append(plus + 13)
-            disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
+                arrow(axes, (take, stream), (take, high + 21))
+            arrow(axes, (plus, high + 21), (plus, stream - 14))
+            box(axes, (take + plus) / 2, high, part, 42, fill=INK, label=label, size=21, text_color=PAPER)
+            arrow(axes, (stops[-1], stream), (plus - 14, stream), GOOD, 3)
+            stops.append(plus + 14)
+            disc(axes, plus, stream, "+", GOOD, radius=14, size=24)
             if not pre:
-                at = plus + 70
-                arrow(axes, (stops[-1], stream), (at - 44, stream), GOOD, 3)
-                box(axes, at, stream, 86, 34, fill=PAPER, label=f"norm_{number}", size=TYPE, line=2.4)
-                stops.append(at + 43)
-        arrow(axes, (stops[-1], stream), (left + 460, stream), GOOD, 3)
+                at = plus + 102
+                arrow(axes, (stops[-1], stream), (at - 50, stream), GOOD, 3)
+                box(axes, at, stream, 96, 36, fill=PAPER, label=f"norm_{number}", size=20, line=2.4)
+                stops.append(at + 49)
+        arrow(axes, (stops[-1], stream), (936, stream), GOOD, 3)
     return axes
 
 

@@ -71,3 +71,27 @@ def test_the_stored_runs_are_those_of_the_script():
         assert losses[str(row["rate"])] == min(losses.values())
         assert row["bleu"][0] == row["bleu_at_rate"][str(row["rate"])]
         assert len(row["bleu"]) == len(measured.seeds)
+
+
+@pytest.mark.parametrize("name", script.PARTS)
+def test_a_model_without_a_part_sees_and_reads_what_it_should(model, name):
+    """Lesson 04's test: no later word is seen, every word of the source is read, and no padding is."""
+    for weights in model.parameters():          # sharp heads: without the path, small weights make all words alike
+        nn.init.normal_(weights, std=0.5)
+    script.PARTS[name](model.double().eval())
+    source, words = torch.tensor([[4, 5, 6, 7, 8, 9, 0, 0]]), torch.tensor([[1, 4, 5, 6, 7]])
+
+    def moved(source_2, words_2):
+        with torch.no_grad():
+            change = model(source_2, words_2)[0] - model(source, words)[0]
+        return change[0].abs().amax(dim=-1) > 1e-12
+
+    def other(ids, at):
+        ids = ids.clone()
+        ids[0, at] = 10
+        return ids
+
+    earlier = torch.ones(5, 5).tril().bool() if name != "no self-attention" else torch.eye(5).bool()
+    assert torch.equal(torch.stack([moved(source, other(words, t)) for t in range(5)], dim=1), earlier)
+    assert all(moved(other(source, j), words).all() for j in range(6))
+    assert not moved(source[:, :6], words).any()
