@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from .arguments import at_least
 from .data.text import BOS, EOS, PAD, Vocab
-from .decoding import greedy, grow, length_penalty
+from .decoding import check_vocab, greedy, grow, length_penalty
 from .models import device_of, evaluating
 
 
@@ -113,14 +113,12 @@ def beam_tree(model: nn.Module, source: Tensor, vocab: Vocab, beam: int = 4, alp
     if source.dim() != 2 or source.size(0) != 1:
         raise ValueError(f"beam_tree draws one sentence, ids (T_k,) or (1, T_k); source has shape "
                          f"{tuple(source.shape)}. Of a batch, give one row: source[i].")
+    check_vocab(model, source, vocab)
     tree = _Tree(vocab.words, alpha)
     nodes, places, complete = tree.nodes, [tree.add(None, BOS, 0.0, kept=True)], []
     with evaluating(model):
         for parent, word, log_prob, candidates in grow(model, source, beam, max_len):
             size = candidates.size(-1)
-            if size != len(vocab):
-                raise ValueError(f"the model writes {size} words, vocab has {len(vocab)}; expected the target's "
-                                 "vocabulary, which the model was made for.")
             totals, chosen = candidates.flatten().tolist(), (parent * size + word)[0].tolist()    # places in K * V
             kept = [c for c, total in zip(chosen, log_prob[0].tolist(), strict=True) if total > -math.inf]
             order = candidates.flatten().argsort(descending=True, stable=True)[:beam + pruned].tolist()

@@ -244,6 +244,17 @@ def batches_by_length(sentences: Sequence[Sequence[str]], batch_size: int = 100)
         yield order[start:start + batch_size]
 
 
+def check_vocab(model: nn.Module, source: Tensor, vocab: Vocab) -> None:
+    """Refuse another vocabulary than the model writes in; ``source (B, T_k)`` is any sentence, to ask the model."""
+    device = device_of(model)
+    with evaluating(model):
+        memory, state = model.encode(source[:1].to(device))
+        size = model.decode(torch.tensor([[BOS]], device=device), state, memory)[0].size(-1)
+    if size != len(vocab):
+        raise ValueError(f"the model writes {size} words, vocab has {len(vocab)}; expected the target's vocabulary, "
+                         "which the model was made for.")
+
+
 def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab: Vocab, target_vocab: Vocab,
               max_len: int = 60, beam: int = 1, alpha: float = 0.6) -> list[list[str]]:
     """Translations of tokenised sentences, in their order: greedy, or the best hypotheses of a beam search.
@@ -257,10 +268,13 @@ def translate(model: nn.Module, sentences: Sequence[Sequence[str]], source_vocab
 
     Raises:
         TypeError: if a sentence is a string.
-        ValueError: if ``beam`` or ``max_len`` is below 1.
+        ValueError: if ``beam`` or ``max_len`` is below 1, or the target's vocabulary is of another size than the
+            model's.
     """
     at_least(1, beam=beam)
     sentences = [words_of(sentence) for sentence in sentences]
+    if sentences:
+        check_vocab(model, encode_sources(sentences[:1], source_vocab), target_vocab)
     translations: list[list[str]] = [[] for _ in sentences]
     for chosen in batches_by_length(sentences):
         source = encode_sources([sentences[i] for i in chosen], source_vocab)

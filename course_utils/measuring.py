@@ -68,7 +68,14 @@ KERNEL = "ScaledDotProduct"  # PyTorch's fused attention: two products, with the
 
 
 def products(operation) -> int:
-    """How many matrix products an operation of the graph (a ``grad_fn``) is: 0, 1 or 2."""
+    """How many matrix products an operation of the graph (a ``grad_fn``) is: 0, 1 or 2.
+
+    Raises:
+        ValueError: for a recurrent network that a kernel computes in one operation.
+    """
+    if "Rnn" in operation.name():
+        raise ValueError(f"{operation.name()} hides the steps of a recurrent network in one operation, as a CPU's "
+                         "kernel for float32 does. Count those of model.double().")
     return 2 if operation.name().startswith(KERNEL) else int(operation.name() in PRODUCTS)
 
 

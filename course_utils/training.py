@@ -140,10 +140,11 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     Raises:
         ValueError: if ``steps`` is below 1, ``lr`` is not a finite number above 0, the model has no trainable
             parameters, there are no batches, or several processes cannot share them. The weights are then unchanged;
-            if a generator of batches ends too early, they are as trained up to there.
+            if a generator of batches ends too early, or ``schedule`` gives no finite number, they are as trained up to
+            there.
         TypeError: if ``steps`` is not a whole number, ``lr`` not a number, or ``loss`` does not return two values, the
             first a tensor of shape () with a gradient.
-        FloatingPointError: if the loss or its gradient is no longer a finite number; says at which step.
+        FloatingPointError: if the loss, its gradient or, at the end, a weight is no longer a finite number.
     """
     at_least(1, steps=steps)
     check_number(lr=lr)
@@ -155,8 +156,11 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     trained.train()
     try:
         for step, batch in zip(range(steps), endless(batches), strict=False):
+            factor = schedule(step, steps)
+            if not math.isfinite(factor):
+                raise ValueError(f"schedule({step}, {steps}) is {factor}; expected a finite factor on lr.")
             for group in optimizer.param_groups:
-                group["lr"] = lr * schedule(step, steps)
+                group["lr"] = lr * factor
             value, n_tokens = _two_things(loss(trained, send_to_device(batch, accelerator.device)))
             _finite("loss", value.item(), step, lr)
             optimizer.zero_grad()
@@ -176,6 +180,9 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
         progress.close(history.loss)
         accelerator.free_memory()
         model.to(home).eval().zero_grad()                  # gradients take as much room as the weights
+    if not all(weights.isfinite().all() for weights in model.parameters()):
+        raise FloatingPointError(f"after step {len(history.loss)} of {steps} not all weights are finite numbers. Make "
+                                 f"the model anew, with a learning rate below {lr}.")
     if history.interrupted:
         print(f"stopped by hand after {len(history.loss)} of {steps} steps; the model keeps what it learned.")
     return history

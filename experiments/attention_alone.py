@@ -4,9 +4,8 @@
 feed-forward on Multi30k English-French with the batches, loss, dropout and width of ``translation_rivals.py``, for the
 same steps, and writes ``attention_alone.json``. Without feed-forward the model may choose its depth: 2 + 2 layers, or
 5 + 5, about as many parameters as the whole one has. Each chooses depth and rate at the first seed, by the loss on the
-validation set. Other parts left out, 2 + 2 layers: ``--parts "no self-attention" "no positions" --out
-attention_alone_without.json``. After eight epochs, as in ``rivals_longer.py``, at the depth and rate chosen after two:
-``--steps 4144 --warmup 300 --layers 5 --rates 0.002``. Without ``COURSE_DATA`` the files are downloaded.
+validation set. Other parts left out, and eight epochs: ``parts_longer.py``. Without ``COURSE_DATA`` the files are
+downloaded.
 """
 
 import argparse

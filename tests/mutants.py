@@ -105,7 +105,7 @@ MUTANTS = [
     ("label smoothing forgotten", TRAINING, "label_smoothing=label_smoothing)", "label_smoothing=0.0)", "training"),
     ("the answer is in the input", TRAINING, "model(batch.source, batch.target[:, :-1],",
      "model(batch.source, batch.target[:, 1:],", "training"),
-    ("no schedule", TRAINING, 'group["lr"] = lr * schedule(step, steps)', 'group["lr"] = lr', "training"),
+    ("no schedule", TRAINING, 'group["lr"] = lr * factor', 'group["lr"] = lr', "training"),
     ("gradients pile up", TRAINING, "            optimizer.zero_grad()\n", "", "training"),
     ("no decay", TRAINING, "return min(1.0, _up(step, steps, warmup), down)",
      "return min(1.0, _up(step, steps, warmup))", "training"),
@@ -156,6 +156,13 @@ MUTANTS = [
     ("another thing is measured", "notebooks/02_bahdanau_attention.ipynb",
      '"AER, additive, current state asks": aer["additive"]', '"AER, additive, current state asks": min(aer.values())',
      "conditions"),
+    *((f"the model of a stored measurement: {name}", "notebooks/04_transformer.ipynb", old, new, "conditions")
+      for name, old, new in (
+          ("one layer", "n_layers=2, d_model=64, n_heads=4", "n_layers=1, d_model=64, n_heads=4"),
+          ("labels not shifted", ":-1], batch.target[:, 1:]", ":-1], batch.target[:, :-1]"),
+          ("more keys", "keys[:, :n], mask[..., :n]", "keys[:, :10 * n], mask[..., :10 * n]"),
+          ("no root of d", "q @ k.mT / math.sqrt(self.d_k)", "q @ k.mT"),
+          ("six words", "words.size(1) <= 60 and", "words.size(1) <= 6 and"))),
     ("one comparison is enough for a claim", "course_utils/claims/condition.py", "return all(_truth(",
      "return any(_truth(", "claims"),
     ("a condition holds for NaN", "course_utils/claims/condition.py", "return not any(map(math.isnan, sides)) and ",

@@ -366,6 +366,26 @@ def test_a_rival_made_weaker_in_a_stored_measurements_script_is_seen(tmp_path, m
     assert (digests[0] != digests[1]) == seen
 
 
+@pytest.mark.parametrize(("edit", "seen"), [
+    (("n_layers=2", "n_layers=1"), True), (("batch[1:]", "batch[:-1]"), True), (("seed = 3", "seed = 4"), True),
+    (("print(1)", "print(2)"), False), (("def other(): pass", "def other(): print()"), False)])
+def test_a_notebook_that_a_stored_measurements_script_executes_is_seen(tmp_path, monkeypatch, edit, seen):
+    monkeypatch.setattr(declared, "EXPERIMENTS", tmp_path / "experiments")
+    for folder in ("experiments", "notebooks"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "experiments" / "race.json").write_text(json.dumps({"command": "python experiments/run.py"}))
+    (tmp_path / "experiments" / "run.py").write_text('names = run("04_x.ipynb")\nnames["train"](names["Model"]())')
+    stored = ("found = {", 'found = stored("race").results or {'), ("rival=", "stored=0, rival=")
+    digests = []
+    for old, new in (("", ""), edit):
+        cells = ["seed = 3\ndef draw(): return seed", "class Model:\n    def __init__(self, n_layers=2): draw()",
+                 "def train(model, batch):\n    return batch[1:]", "print(1)", "def other(): pass"]
+        cells = [{"cell_type": "code", "source": [cell.replace(old, new)]} for cell in cells]
+        (tmp_path / "notebooks" / "04_x.ipynb").write_text(json.dumps({"cells": cells}))
+        digests.append(digest(tmp_path, *stored))
+    assert (digests[0] != digests[1]) == seen
+
+
 @pytest.mark.parametrize("training", [
     "for one in (model, rival): fit(one, loss, steps=300)", "fit(model=rival, steps=300)",
     "import course_utils.training as training\nlog = training.fit(rival, steps=300)",

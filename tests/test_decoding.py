@@ -499,10 +499,13 @@ def test_a_tree_is_of_one_sentence(shape):
 
 
 @pytest.mark.parametrize("words", ["abc", "abcdefg"])
-def test_a_tree_is_of_the_targets_vocabulary(words):
+def test_what_is_written_is_of_the_targets_vocabulary(words):
     other = Vocab([list(words)])
     with pytest.raises(ValueError, match=f"writes 9 words, vocab has {len(other)}; expected the target's vocabulary"):
         beam_tree(make_model(), sources(["a"]), other)
+    for beam in (1, 2):
+        with pytest.raises(ValueError, match=f"writes 9 words, vocab has {len(other)}; expected the target's"):
+            translate(make_model(), [["a"]], VOCAB, other, beam=beam)
 
 
 # --- sampling ------------------------------------------------------------------------------------------------------

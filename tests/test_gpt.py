@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from course_utils import gpt
+from course_utils import gpt, transformer
 from course_utils.attention import MultiHeadAttention, causal_mask
 from course_utils.bert import Bert
 from course_utils.data import download, prompts
@@ -24,6 +24,11 @@ from course_utils.vision import ViT
 SMALL = {"d_model": 24, "n_heads": 6, "n_layers": 2, "d_ff": 40, "max_len": 32}
 BOTH = pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, n_kv_heads=2)], ids=["2018", "today"])
 has_weights = pytest.mark.skipif(smollm2.installed() is None, reason="SmolLM2 is not installed: course fetch")
+
+
+def test_another_transformers_configuration_is_refused():
+    with pytest.raises(TypeError, match=r"config is a course_utils\.transformer\.Config; expected a gpt\.Config"):
+        GPT(30, transformer.Config())
 
 
 @pytest.mark.parametrize("config", [Config(**SMALL), llama_config(**SMALL, pre_norm=False)])

@@ -58,3 +58,11 @@ def test_products_of_matrices_are_counted_two_in_the_fused_attention():
     assert [products(y.grad_fn) for y in made] == [0, 1, 1, 1]
     q = torch.ones(1, 2, 3, 4, requires_grad=True)
     assert products(torch.nn.functional.scaled_dot_product_attention(q, q, q).grad_fn) == 2
+
+
+def test_a_recurrent_network_in_one_operation_is_refused():
+    """What a CPU makes of an LSTM in float32 would count as no product at all."""
+    lstm, x = torch.nn.LSTM(3, 4), torch.ones(10, 1, 3)
+    with pytest.raises(ValueError, match=r"hides the steps of a recurrent network .* model\.double\(\)"):
+        longest_chain(lstm(x)[0], products)
+    assert longest_chain(lstm.double()(x.double())[0], products) >= 10

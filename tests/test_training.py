@@ -342,6 +342,19 @@ def test_a_history_counts_words_without_padding():
 
 # --- when it goes wrong --------------------------------------------------------------------------------------------
 
+def test_a_schedule_that_is_no_number_is_named():
+    with pytest.raises(ValueError, match=r"schedule\(4, 5\) is nan; expected a finite factor on lr"):
+        fit(make_line(), POINTS, steps=5, loss=line_loss, schedule=lambda step, steps: torch.nan if step == 4 else 1.0)
+
+
+def test_weights_that_overflow_in_the_last_step_are_no_success():
+    def line_or_leap(step, steps):
+        return 1e38 if step == 4 else 1.0
+
+    with pytest.raises(FloatingPointError, match="after step 5 of 5 not all weights are finite"):
+        fit(make_line(), POINTS, steps=5, loss=line_loss, lr=100.0, schedule=line_or_leap)
+
+
 @pytest.mark.parametrize("bad", [torch.nan, torch.inf])
 def test_a_loss_that_is_no_number_stops_the_run_and_says_where(bad):
     calls = []

@@ -104,11 +104,24 @@ def rows(claims: Iterable[Declared]) -> dict[str, dict]:
 
 
 def _scripts(code: str) -> str:
-    """The code of the scripts in ``experiments/`` that made the stored measurements which ``code`` reads."""
+    """The code of the scripts in ``experiments/`` that made the stored measurements which ``code`` reads, and of the
+    notebooks that such a script executes."""
     written = []
     for name in sorted(set(re.findall(r"""stored\(["'](\w+)""", code))):
         path = EXPERIMENTS / f"{name}.json"
         if path.is_file():
-            script = re.search(r"\w+\.py", read_json(path)["command"])[0]
-            written += statements((EXPERIMENTS / script).read_text("utf-8"))
+            script = EXPERIMENTS / re.search(r"\w+\.py", read_json(path)["command"])[0]
+            written += statements(script.read_text("utf-8")) + _of_notebooks(script.read_text("utf-8"))
     return "".join(statement.text for statement in written)
+
+
+def _of_notebooks(script: str) -> tuple[Statement, ...]:
+    """What a script executes of the notebooks that it names: what they bind to the names that stand there in quotes."""
+    quoted = {part.value for part in ast.walk(ast.parse(script)) if isinstance(part, ast.Constant)}
+    found = []
+    for name in sorted(text for text in quoted if isinstance(text, str) and text.endswith(".ipynb")):
+        path = EXPERIMENTS.parent / "notebooks" / name
+        before = [each for _, source in code_cells(path) for each in statements(source)]
+        wanted = sorted(quoted & {name for each in before for name in each.binds})
+        found += behind(ast.parse(f"({', '.join(wanted)},)", mode="eval").body, before)
+    return tuple(found)

@@ -91,11 +91,15 @@ class GPT(nn.Module):
 
     Raises:
         ValueError: if a size is below 1.
+        TypeError: for another Transformer's configuration.
     """
 
     def __init__(self, vocab_size: int, config: Config = Config()):
         super().__init__()
         at_least(1, vocab_size=vocab_size)
+        if not isinstance(config, Config):
+            raise TypeError(f"config is a {type(config).__module__}.{type(config).__name__}; expected a gpt.Config, "
+                            "which says what a GPT needs besides.")
         self.config = config
         self.embed = Embedding(vocab_size, config.d_model)
         self.positions = None if config.rotary else nn.Embedding(config.max_len, config.d_model)
