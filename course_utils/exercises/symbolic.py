@@ -157,8 +157,8 @@ class Layer(Exercise):
                 raise self.wrong("wrong.", IN_PLACE, text.removeprefix(f"{self.name}: ")) from wrong.__cause__
             raise WrongAnswer(text + stopped * wrong.of_values, fault=wrong.fault) from wrong.__cause__
         if verdict.kind == "right" and often:
-            return replace(verdict, text=f"{self.name}: right, but {often}. That costs its time again, and two calls of "
-                                         "a part with dropout differ. Give what it returned a name.")
+            return replace(verdict, text=f"{self.name}: right, but {often}. That costs its time again, and two calls "
+                                         "of a part with dropout differ. Give what it returned a name.")
         return verdict
 
     def _judge_on_symbols(self, function) -> tuple[str, str]:
