@@ -37,7 +37,7 @@ def main() -> None:
         model, row = train(captions, RIVAL, setting, seed, steps, partial(trapezoid, warmup=WARMUP))
         runs = [*runs, row | captions.scores(model)]
         print(runs[-1], flush=True)
-        store(OUT, COMMAND, SEEDS, {"warmup": WARMUP, "runs": runs})
+        store(OUT, COMMAND, [run["seed"] for run in runs], {"warmup": WARMUP, "runs": runs})
 
 
 if __name__ == "__main__":
