@@ -253,7 +253,7 @@ def test_a_function_named_as_a_parameter_is_does_not_move():
     assert takes("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
     cells = [cell.source for cell in made("04_transformer", handouts.blank).cells]
     number = next(number for number, source in enumerate(cells) if "class Part2" in source)
-    assert "Three parts" in cells[number - 1]
+    assert "The suspects" in cells[number - 1]
 
 
 def test_what_comes_with_a_click_after_a_prediction_is_not_in_the_blank_one():
