@@ -98,7 +98,7 @@ ALT = {
         "Four parts besides attention, and why. Gradients shrink from layer to layer, so the residual path leaves "
         "a path open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
         "F(x). Sums grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
-        "mean μ and the standard deviation σ are those of one column. Attention averages only, so the feed-forward "
+        "mean μ and the standard deviation σ are those of one column. Attention only averages, so the feed-forward "
         "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
         "ignored, so words are numbered: a vector of its position is added to each word's.",
     "04_layer_norm":
@@ -128,7 +128,7 @@ ALT = {
     "04_bugs":
         "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
         "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
-        "so it is another mean (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
+        "so the mean is another (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
         "words (keys, cut after n): in training n is the target's length, and five of five words are read; when it "
         "writes n is 1, 2, 3, and the rest, crossed out, is not read. D masks after the softmax, softmax(…) * mask: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
@@ -489,7 +489,7 @@ def bugs():
     for x, name, what, training, writing, line in zip(
             at, "ACD", ("norms over words", "reads n source words", "masks too late"),
             ("training: all words are there", "training: n is the target's length", "padding takes its share:"),
-            ("writing: only those so far", "writing: n is 1, 2, 3 …", "the batch's pads matter"),
+            ("inference: those so far", "inference: n is 1, 2, 3 …", "the batch's pads matter"),
             ("x.mean(1), x.var(1)", "keys[:, :n]", "softmax(…) * mask"), strict=True):
         box(axes, x, 204, 304, 384, fill=BAND, edge="none", corner=10)
         text(axes, x, 374, line, 20, BAD, "bold", code=True)
@@ -498,7 +498,7 @@ def bugs():
         text(axes, x, 306, training, 18, MUTED)
         text(axes, x, 336, writing, 19, INK, "bold")
     words = np.random.default_rng(3).uniform(size=(4, FEATURES))
-    for left, present, title in ((at[0] - 140, 4, "training"), (at[0] + 8, 2, "writing")):
+    for left, present, title in ((at[0] - 140, 4, "training"), (at[0] + 8, 2, "inference")):
         text(axes, left + 66, 84, title, 17, MUTED)
         for t, (name, word) in enumerate(zip(("bos", *TARGET[1:]), words, strict=True)):
             x = left + 34 * t
