@@ -110,8 +110,8 @@ def _scripts(code: str) -> str:
     for name in sorted(set(re.findall(r"""stored\(["'](\w+)""", code))):
         path = EXPERIMENTS / f"{name}.json"
         if path.is_file():
-            script = EXPERIMENTS / re.search(r"\w+\.py", read_json(path)["command"])[0]
-            written += statements(script.read_text("utf-8")) + _of_notebooks(script.read_text("utf-8"))
+            script = (EXPERIMENTS / re.search(r"\w+\.py", read_json(path)["command"])[0]).read_text("utf-8")
+            written += statements(script) + _of_notebooks(script)
     return "".join(statement.text for statement in written)
 
 
