@@ -10,7 +10,7 @@ from torch import nn
 
 from course_utils.attention import CosineScore
 from course_utils.claims.stored import EXPERIMENTS, stored
-from course_utils.data.text import Vocab
+from course_utils.data.text import PAD, Vocab
 from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
@@ -37,6 +37,26 @@ def test_both_have_as_many_parameters():
     sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
              for make in rivals.MODELS.values()]
     assert max(sizes) < 1.02 * min(sizes)
+
+
+@pytest.mark.parametrize("name", rivals.MODELS)
+def test_both_see_and_read_what_they_should(name):
+    """Lesson 04's test: no later word is seen, every word of the source is read, and no padding is."""
+    torch.manual_seed(0)
+    model = rivals.MODELS[name]((90, 90), 0.1).double().eval()
+    source, words = torch.randint(4, 80, (1, 6)), torch.randint(4, 80, (1, 4))
+
+    def logits(source_2, words_2):
+        with torch.no_grad():
+            return model(source_2, words_2)[0]
+
+    before = logits(source, words)
+    assert torch.allclose(logits(source, words[:, :2]), before[:, :2], rtol=0, atol=1e-12)
+    assert torch.allclose(logits(torch.nn.functional.pad(source, (0, 3), value=PAD), words), before, rtol=0, atol=1e-12)
+    for j in range(6):
+        other = source.clone()
+        other[0, j] += 1
+        assert (logits(other, words) - before).abs().amax(dim=-1).min() > 1e-6
 
 
 def test_the_recurrent_rival_has_the_score_and_the_query_that_learn_fastest():
