@@ -95,8 +95,8 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts besides attention, and why. Gradients shrink from layer to layer, so the residual path leaves "
-        "a path open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
+        "Four parts besides attention, and why. Deep stacks stall, so the residual path leaves a path "
+        "open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
         "F(x). Sums grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
         "mean μ and the standard deviation σ are those of one column. Attention only averages, so the feed-forward "
         "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
@@ -120,7 +120,7 @@ ALT = {
     "04_decoder_layer":
         "A decoder layer in pre-LN; the line from x is the residual path. Three branches leave it and are added to it: "
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
-        "query, keys and mask. The memory enters cross_attention.",
+        "query, keys and mask. Above them stands the memory; no arrow says which port it enters.",
     "04_read_grid":
         "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen, (T_q, T_q): "
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
@@ -343,7 +343,7 @@ def parts():
     axes = card(380)
     at = (122, 361, 600, 839)
     for x, name, why, what in zip(at, ("residual path", "LayerNorm", "feed-forward", "positions"),
-                                  ("gradients shrink:", "sums grow:", "attention averages:", "order is ignored:"),
+                                  ("deep stacks stall:", "sums grow:", "attention averages:", "order is ignored:"),
                                   ("leave a path open", "read at one scale", "make new features", "number the words"),
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
@@ -450,9 +450,8 @@ def decoder_layer():
         box(axes, (left + right) / 2, high, width, 32, fill=INK)
         text(axes, (left + right) / 2, high, part, TYPE, PAPER, code=True)
         if part.startswith("cross"):
-            path(axes, (left + 170, 24), (left + 77, 24), (left + 77, high - 17))
-            box(axes, left + 170, 24, 92, 28, fill=INK)
-            text(axes, left + 170, 24, "memory", TYPE, PAPER, code=True)
+            box(axes, left - 51, 24, 92, 28, fill=INK)
+            text(axes, left - 51, 24, "memory", TYPE, PAPER, code=True)
         arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
         stops.append(plus + 13)
         disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
