@@ -64,14 +64,14 @@ ROWS = {
 
 ALT = {
     "04_map":
-        "The Transformer of this lesson as a map with eight numbered parts, read from left to right. Above, the "
-        "encoder: “I am here <eos>” goes through embedding plus position (1) onto a straight line, the residual path. "
-        "Twice a branch leaves the line, passes a norm (3), then self-attention (2) or the feed-forward network (4), "
-        "and is added to the line at a plus sign. This layer stands there N times; after a last norm comes the "
-        "memory, (B, T_k, d_model). Below, the decoder: “<bos> je suis” goes through embedding plus position (1) onto "
-        "its own line, with three such branches: masked self-attention (5), cross-attention (6) and feed-forward (4), "
-        "again N times. Cross-attention takes its query from the decoder, keys and values from the memory. A last "
-        "norm, then linear and softmax (7), give the next word (8), “là”, which goes back in.",
+        "The Transformer of this lesson as a map, read from left to right. Above, the encoder: “I am here <eos>” goes "
+        "through embedding plus position onto a straight line, the residual path. Twice a branch leaves the line, "
+        "passes a norm, then self-attention or the feed-forward network, and is added to the line at a plus sign. "
+        "This layer stands there N times; after a last norm comes the memory, (B, T_k, d_model). Below, the decoder: "
+        "“<bos> je suis” goes through embedding plus position onto its own line, with three such branches: masked "
+        "self-attention, cross-attention and feed-forward, again N times. Cross-attention takes its query from the "
+        "decoder, keys and values from the memory. A last norm, then linear and softmax, give the next word, “là”, "
+        "which goes back in.",
     "04_encode":
         "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding "
         "plus position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and "
@@ -95,12 +95,12 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts besides attention, and why. Deep stacks stall, so the residual path leaves a path "
-        "open: x goes straight on, a branch leads through a sublayer F, and what F computes is added, x + "
-        "F(x). Sums grow, so a branch reads the path at one scale, by LayerNorm: three tokens, a column for each; the "
-        "mean μ and the standard deviation σ are those of one column. Attention only averages, so the feed-forward "
-        "network makes new features: three tokens, for each the same small network, narrow, wide, narrow. Order is "
-        "ignored, so words are numbered: a vector of its position is added to each word's.",
+        "Four parts besides attention, and why. Order is ignored, so words are numbered: a vector of its position is "
+        "added to each word's. Deep stacks stall, so the residual path leaves a path open: x goes straight on, a "
+        "branch leads through a sublayer F, and what F computes is added, x + F(x). Sums grow, so a branch reads the "
+        "path at one scale, by LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ "
+        "are those of one column. Attention only averages, so the feed-forward network makes new features: three "
+        "tokens, for each the same small network, narrow, wide, narrow.",
     "04_layer_norm":
         "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
         "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
@@ -163,16 +163,18 @@ TYPE = 20
 """Of the map and the encoder layer: 24 pixels on a slide."""
 
 
-def _part(axes, name, up):
-    """A numbered part of the map, ``up`` pixels above its place."""
+def _part(axes, name, up, numbered):
+    """A part of the map, ``up`` pixels above its place."""
     number, x, y, width, height, *lines = PARTS[name]
     y -= up
     is_norm = lines == ["norm"]
     box(axes, x, y, width, height, fill=PAPER, color=MUTED if is_norm else INK)
     for line, words in enumerate(lines):
-        text(axes, x + 6 * is_norm, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
-    top = y if is_norm else y - height / 2 - 6
-    disc(axes, x - width / 2 - 4, top, str(number), radius=12, size=TYPE, fill=INK, text_color=PAPER, weight="bold")
+        text(axes, x + 6 * is_norm * numbered, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
+    if numbered:
+        top = y if is_norm else y - height / 2 - 6
+        disc(axes, x - width / 2 - 4, top, str(number), radius=12, size=TYPE, fill=INK, text_color=PAPER,
+             weight="bold")
 
 
 def _branch(axes, norm, part, stream, up):
@@ -186,7 +188,7 @@ def _branch(axes, norm, part, stream, up):
     disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
 
 
-def _row(axes, side, up=0):
+def _row(axes, side, up=0, numbered=True):
     """A row of the map, the encoder or the decoder, ``up`` pixels above its place."""
     parts, embed, right, ends, words, shape = ROWS[side]
     stream = PARTS[embed][2] - up
@@ -199,10 +201,11 @@ def _row(axes, side, up=0):
         if norm[-1].isdigit():                                      # the part it stands before is the last one named
             _branch(axes, norm, names[names.index(norm) - 1], stream, up)
     for name in names:
-        _part(axes, name, up)
+        _part(axes, name, up, numbered)
     arrow(axes, (86, stream + 44), (86, stream + 28))
     text(axes, 12, stream + 57, " ".join(words), TYPE, align="left")
-    text(axes, 94, stream + 38, shape, 15, MUTED, align="left")
+    if numbered:
+        text(axes, 94, stream + 38, shape, 15, MUTED, align="left")
     if side == "encoder":
         box(axes, 690, stream, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
         text(axes, 756, stream, "(B, T_k, d_model)", TYPE, MUTED, align="left")
@@ -215,8 +218,8 @@ def _row(axes, side, up=0):
 
 def map():
     axes = card(432)
-    _row(axes, "encoder")
-    _row(axes, "decoder")
+    _row(axes, "encoder", numbered=False)
+    _row(axes, "decoder", numbered=False)
     path(axes, (672, 171), (672, 196), (408, 196), (408, 233), color=KEY)
     path(axes, (692, 171), (692, 212), (432, 212), (432, 233), color=VALUE)
     text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
@@ -342,15 +345,15 @@ def layer_norm():
 def parts():
     axes = card(380)
     at = (122, 361, 600, 839)
-    for x, name, why, what in zip(at, ("residual path", "LayerNorm", "feed-forward", "positions"),
-                                  ("deep stacks stall:", "sums grow:", "attention averages:", "order is ignored:"),
-                                  ("leave a path open", "read at one scale", "make new features", "number the words"),
+    for x, name, why, what in zip(at, ("positions", "residual path", "LayerNorm", "feed-forward"),
+                                  ("order is ignored:", "deep stacks stall:", "sums grow:", "attention averages:"),
+                                  ("number the words", "leave a path open", "read at one scale", "make new features"),
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
         text(axes, x, 314, why, TYPE, MUTED)
         text(axes, x, 344, what, TYPE, INK, "bold")
-    x = at[0]
+    x = at[1]
     arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)
     arrow(axes, (x + 52, 190), (x + 102, 190), GOOD, 3)
     path(axes, (x - 76, 190), (x - 76, 112), (x - 56, 112))
@@ -359,7 +362,7 @@ def parts():
     disc(axes, x + 38, 190, "+", GOOD, radius=14, size=22)
     text(axes, x - 92, 212, "$x$", 26)
     text(axes, x, 264, "$x + F(x)$", 26)
-    x = at[1]
+    x = at[2]
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
     for t, word in enumerate(block):
         shade, color = (1, GOOD) if t == 2 else (0.45, INK)
@@ -368,7 +371,7 @@ def parts():
     text(axes, x + 80, 138, "$\\mu,\\ \\sigma$", 26, GOOD)
     text(axes, x, 222, "mean, deviation", TYPE, GOOD)
     text(axes, x, 264, "$(x - \\mu)\\ /\\ \\sigma$", 26)
-    x = at[2]
+    x = at[3]
     for token in (x - 72, x, x + 72):
         area(axes, (token - 12, 92), (token + 12, 92), (token + 32, 138), (token - 32, 138), fill=tint(VALUE, 0.35))
         area(axes, (token - 32, 138), (token + 32, 138), (token + 12, 184), (token - 12, 184), fill=tint(VALUE, 0.35))
@@ -376,7 +379,7 @@ def parts():
         arrow(axes, (token, 74), (token, 90))
         arrow(axes, (token, 185), (token, 207))
     text(axes, x, 264, "linear, ReLU, linear", 20)
-    x = at[3]
+    x = at[0]
     waves = 0.5 + 0.5 * np.sin(1.7 * np.arange(3)[:, None] / 1.6 ** np.arange(4) + np.pi / 2 * (np.arange(4) % 2))
     for token, (word, wave) in enumerate(zip(block, waves, strict=True)):
         left = x - 85 + 62 * token
