@@ -67,7 +67,7 @@ ALT = {
         "The Transformer of this lesson as a map, read from left to right. Above, the encoder: “I am here <eos>” goes "
         "through embedding plus position onto a straight line, the residual path. Twice a branch leaves the line, "
         "passes a norm, then self-attention or the feed-forward network, and is added to the line at a plus sign. "
-        "This layer stands there N times; after a last norm comes the memory, (B, T_k, d_model). Below, the decoder: "
+        "This layer is repeated N times; after a last norm comes the memory, (B, T_k, d_model). Below, the decoder: "
         "“<bos> je suis” goes through embedding plus position onto its own line, with three such branches: masked "
         "self-attention, cross-attention and feed-forward, again N times. Cross-attention takes its query from the "
         "decoder, keys and values from the memory. A last norm, then linear and softmax, give the next word, “là”, "
@@ -75,13 +75,13 @@ ALT = {
     "04_encode":
         "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding "
         "plus position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and "
-        "is added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer stands there "
+        "is added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer is repeated "
         "N times. After a last norm (3) comes the memory, (B, T_k, d_model).",
     "04_decode":
         "The lower row of the map, the decoder, which `Decoder` computes. “<bos> je suis” goes through "
         "embedding plus position (1) onto the residual path. Three branches leave it and are added to it, each "
         "through a norm (3): masked self-attention (5), cross-attention (6), whose keys and values come from the "
-        "memory, and feed-forward (4). This layer stands there N times. A last norm (3), then linear and softmax (7), "
+        "memory, and feed-forward (4). This layer is repeated N times. A last norm (3), then linear and softmax (7), "
         "give the next word (8), “là”, which goes back in.",
     "04_chain":
         "Which step waits for which. Left, recurrent: four states h_1 to h_4 in a row, each above its word x_1 to x_4; "
@@ -128,7 +128,7 @@ ALT = {
     "04_bugs":
         "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
         "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
-        "so the mean is another (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
+        "so the mean is different (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
         "words (keys, cut after n): in training n is the target's length, and five of five words are read; when it "
         "writes n is 1, 2, 3, and the rest, crossed out, is not read. D masks after the softmax, softmax(…) * mask: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
@@ -351,7 +351,7 @@ def parts():
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 314, why, TYPE, MUTED)
+        text(axes, x, 314, why, TYPE, INK)
         text(axes, x, 344, what, TYPE, INK, "bold")
     x = at[1]
     arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)
@@ -369,7 +369,7 @@ def parts():
         grid(axes, x - 106 + 48 * t, 78, shade * word[:, None], color, (38, 15), frame=3 * (t == 2))
     arrow(axes, (x + 31, 138), (x + 52, 138), GOOD, 2.4)
     text(axes, x + 80, 138, "$\\mu,\\ \\sigma$", 26, GOOD)
-    text(axes, x, 222, "mean, deviation", TYPE, GOOD)
+    text(axes, x, 222, "mean, std", TYPE, GOOD)
     text(axes, x, 264, "$(x - \\mu)\\ /\\ \\sigma$", 26)
     x = at[3]
     for token in (x - 72, x, x + 72):

@@ -15,7 +15,7 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals = importlib.import_module("translation_rivals")
+rivals, deeper = (importlib.import_module(name) for name in ("translation_rivals", "rivals_deeper"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -33,17 +33,17 @@ def test_the_lowest_loss_chooses_rate_and_dropout_together():
     assert rivals.chosen(RUNS) == (2e-3, 0.1)
 
 
-def test_both_have_as_many_parameters():
+def test_they_have_as_many_parameters():
     sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
-             for make in rivals.MODELS.values()]
+             for make in (*rivals.MODELS.values(), deeper.Deeper)]
     assert max(sizes) < 1.02 * min(sizes)
 
 
-@pytest.mark.parametrize("name", rivals.MODELS)
-def test_both_see_and_read_what_they_should(name):
+@pytest.mark.parametrize("make", [*rivals.MODELS.values(), deeper.Deeper])
+def test_they_see_and_read_what_they_should(make):
     """Lesson 04's test: no later word is seen, every word of the source is read, and no padding is."""
     torch.manual_seed(0)
-    model = rivals.MODELS[name]((90, 90), 0.1).double().eval()
+    model = make((90, 90), 0.1).double().eval()
     source, words = torch.randint(4, 80, (1, 6)), torch.randint(4, 80, (1, 4))
 
     def logits(source_2, words_2):
@@ -206,3 +206,23 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
                          (lstm, (0.008, 0.1), 1), (lstm, (0.008, 0.1), 2)]     # the lowest "loss"
     longer.main([])
     assert len(calls) == 9                                            # nothing is left to do
+
+
+def test_the_deeper_rival_writes_what_it_computes_at_once():
+    """Word by word, its state is that of both layers."""
+    torch.manual_seed(0)
+    model = deeper.Deeper((90, 90), 0.1, 16, 12).double().eval()
+    source, words = torch.randint(4, 80, (2, 6)), torch.randint(4, 80, (2, 4))
+    with torch.no_grad():
+        memory, state = model.encode(source)
+        steps = []
+        for word in words.split(1, dim=1):
+            logits, _, state = model.decode(word, state, memory)
+            steps.append(logits)
+    assert torch.allclose(torch.cat(steps, dim=1), model(source, words)[0], rtol=0, atol=1e-12)
+
+
+def test_the_deeper_runs_are_as_they_say():
+    runs = stored("rivals_deeper").results["runs"]
+    assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == deeper.SETTINGS
+    assert all(run["steps"] == deeper.STEPS for run in runs)
