@@ -24,7 +24,7 @@ from course_utils.training import trapezoid
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_deeper.py"
 NAME, STEPS, D_MODEL = "LSTM with attention, two layers", 4950, 222
-SETTINGS = [(4e-3, 0.1, 0), (2e-3, 0.1, 0)]
+SETTINGS = [(4e-3, 0.1, 0), (4e-3, 0.1, 1), (2e-3, 0.1, 0)]
 """Rate, dropout and seed of each run."""
 
 
