@@ -19,9 +19,9 @@ STEPS, WARMUP = 4144, 300
 SETTINGS = {
     "no residual path": [(2, 2e-3, 1), (2, 1e-3, 1), (2, 5e-4, 1), (2, 2.5e-4, 1), (1, 1e-3, 1), (1, 2e-3, 1)],
     "all parts": [(1, 2e-3, 1)],
-    "attention, path, positions": [(5, 2e-3, 1), (5, 1e-3, 2)],
+    "attention, path, positions": [(5, 2e-3, 1), (5, 1e-3, 3)],
     "no norm": [(2, 2e-3, 1), (2, 1e-3, 1)],
-    "no positions": [(2, 1e-3, 1), (2, 2e-3, 1)],
+    "no positions": [(2, 1e-3, 1), (2, 2e-3, 2)],
     "no feed-forward": [(2, 2e-3, 1), (5, 2e-3, 1)],
     "no self-attention": [(2, 1e-3, 1), (2, 2e-3, 2), (3, 2e-3, 1)],
 }
@@ -51,7 +51,7 @@ def main() -> None:
         found = train(captions, part, layers, rate, STEPS, WARMUP, seed)
         run = {"part": part, **found, "version": version(), "date": datetime.now(UTC).date().isoformat()}
         print(run, flush=True)
-        store(OUT, COMMAND, [0, 1], {"steps": STEPS, "warmup": WARMUP, "runs": [*results(), run]})
+        store(OUT, COMMAND, [0, 1, 2], {"steps": STEPS, "warmup": WARMUP, "runs": [*results(), run]})
 
 
 if __name__ == "__main__":

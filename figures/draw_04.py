@@ -506,7 +506,7 @@ def bugs():
             x = left + 34 * t
             if t < present:
                 grid(axes, x, 106, 0.5 * word[:, None], INK, (28, 17), frame=0)
-                text(axes, x + 14, 258, name, 16)
+                text(axes, x + 14, 258, name, 17)
             else:
                 box(axes, x + 14, 174, 26, 134, fill=PAPER, edge=RULE, dashed=True, corner=2, line=1.2)
         width = 34 * present
@@ -526,11 +526,10 @@ def bugs():
         pad = j >= 5
         box(axes, x, 236 - tall / 2, 32, tall, fill=tint(BAD if pad else GOOD, 0.45 if pad else 0.75),
             edge=BAD if pad else GOOD, corner=2)
-        text(axes, x, 256, "pad" if pad else READ[j], 14, BAD if pad else INK)
         if pad:
             text(axes, x, 236 - tall / 2, "✗", 18, BAD, "bold")
-    text(axes, at[2] - 64, 84, f"words: {SHARE:.2f}", 19, GOOD, "bold")
-    text(axes, at[2] + 84, 84, f"pads: {1 - SHARE:.2f}", 19, BAD, "bold")
+    for x, which, share, color in ((at[2] - 50, "words", SHARE, GOOD), (at[2] + 96, "pads", 1 - SHARE, BAD)):
+        text(axes, x, 258, f"{which}: {share:.2f}", 18, color, "bold")
     return axes
 
 

@@ -190,7 +190,7 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
 def moves(layer, x, t):
     """Which outputs of layer, x ``(T, d)`` to ``(T_q, d)``, move when x[t] changes: ``(T_q,)``, boolean."""
     changed = x.clone()
-    changed[t] = -x[t]                                  # another word
+    changed[t] = -x[t]                                  # + 1 would be normalized away
     difference = layer(changed) - layer(x)              # (T_q, d)
     return difference.abs().amax(dim=-1) > 1e-4         # more than rounding
 
