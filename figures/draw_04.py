@@ -34,33 +34,33 @@ SHARE = WEIGHTS[:5].sum()
 """What padding leaves to the words, if it is hidden after the softmax."""
 
 ENCODER = {
-    "source_embed": (1, 86, 150, 124, 52, "embedding", "+ position"),
-    "encoder_attention": (2, 250, 62, 136, 52, "self-", "attention"),
-    "encoder_norm_1": (3, 210, 116, 82, 28, "norm"),
-    "encoder_feed_forward": (4, 420, 62, 136, 52, "feed-", "forward"),
-    "encoder_norm_2": (3, 380, 116, 82, 28, "norm"),
-    "encoder_norm": (3, 566, 150, 82, 28, "norm"),
+    "source_embed": (86, 150, 124, 52, "embedding", "+ position"),
+    "encoder_attention": (250, 62, 136, 52, "self-", "attention"),
+    "encoder_norm_1": (210, 116, 82, 28, "norm"),
+    "encoder_feed_forward": (420, 62, 136, 52, "feed-", "forward"),
+    "encoder_norm_2": (380, 116, 82, 28, "norm"),
+    "encoder_norm": (566, 150, 82, 28, "norm"),
 }
 DECODER = {
-    "target_embed": (1, 86, 350, 124, 52, "embedding", "+ position"),
-    "masked_attention": (5, 250, 262, 136, 52, "masked self-", "attention"),
-    "decoder_norm_1": (3, 210, 316, 82, 28, "norm"),
-    "cross_attention": (6, 420, 262, 136, 52, "cross-", "attention"),
-    "decoder_norm_2": (3, 380, 316, 82, 28, "norm"),
-    "decoder_feed_forward": (4, 590, 262, 136, 52, "feed-", "forward"),
-    "decoder_norm_3": (3, 550, 316, 82, 28, "norm"),
-    "decoder_norm": (3, 736, 350, 82, 28, "norm"),
-    "softmax": (7, 854, 350, 104, 52, "linear", "softmax"),
-    "next_word": (8, 854, 262, 104, 40, "là"),
+    "target_embed": (86, 350, 124, 52, "embedding", "+ position"),
+    "masked_attention": (250, 262, 136, 52, "masked self-", "attention"),
+    "decoder_norm_1": (210, 316, 82, 28, "norm"),
+    "cross_attention": (420, 262, 136, 52, "cross-", "attention"),
+    "decoder_norm_2": (380, 316, 82, 28, "norm"),
+    "decoder_feed_forward": (590, 262, 136, 52, "feed-", "forward"),
+    "decoder_norm_3": (550, 316, 82, 28, "norm"),
+    "decoder_norm": (736, 350, 82, 28, "norm"),
+    "softmax": (854, 350, 104, 52, "linear", "softmax"),
+    "next_word": (854, 262, 104, 40, "là"),
 }
 PARTS = ENCODER | DECODER
-"""The map's parts, row by row: number, centre, size, label, second line."""
+"""The map's parts, row by row: centre, size, label, second line."""
 
 ROWS = {
-    "encoder": (ENCODER, "source_embed", 504, (276, 446, 509, 628), SOURCE[:4], "(B, T_k)"),
-    "decoder": (DECODER, "target_embed", 674, (276, 446, 616, 679, 800), TARGET[:3], "(B, T_q)"),
+    "encoder": (ENCODER, "source_embed", 504, (276, 446, 509, 628), SOURCE[:4]),
+    "decoder": (DECODER, "target_embed", 674, (276, 446, 616, 679, 800), TARGET[:3]),
 }
-"""The map's rows: parts, where it begins, where its layer ends, where arrows on the path end, words, their shape."""
+"""The map's rows: parts, where it begins, where its layer ends, where arrows on the path end, words."""
 
 ALT = {
     "04_map":
@@ -74,15 +74,15 @@ ALT = {
         "which goes back in.",
     "04_encode":
         "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding "
-        "plus position (1) onto the residual path. A branch leaves it, passes a norm (3) and self-attention (2), and "
-        "is added at a plus; a second one passes a norm (3) and the feed-forward network (4). This layer is repeated "
-        "N times. After a last norm (3) comes the memory, (B, T_k, d_model).",
+        "plus position onto the residual path. A branch leaves it, passes a norm and self-attention, and "
+        "is added at a plus; a second one passes a norm and the feed-forward network. This layer is repeated "
+        "N times. After a last norm comes the memory, (B, T_k, d_model).",
     "04_decode":
         "The lower row of the map, the decoder, which `Decoder` computes. “<bos> je suis” goes through "
-        "embedding plus position (1) onto the residual path. Three branches leave it and are added to it, each "
-        "through a norm (3): masked self-attention (5), cross-attention (6), whose keys and values come from the "
-        "memory, and feed-forward (4). This layer is repeated N times. A last norm (3), then linear and softmax (7), "
-        "give the next word (8), “là”, which goes back in.",
+        "embedding plus position onto the residual path. Three branches leave it and are added to it, each "
+        "through a norm: masked self-attention, cross-attention, whose keys and values come from the "
+        "memory, and feed-forward. This layer is repeated N times. A last norm, then linear and softmax, "
+        "give the next word, “là”, which goes back in.",
     "04_chain":
         "Which step waits for which. Left, recurrent: four states h_1 to h_4 in a row, each above its word x_1 to x_4; "
         "an arrow leads from each state to the next, so they are computed in steps 1, 2, 3 and 4. Right, "
@@ -163,23 +163,18 @@ TYPE = 20
 """Of the map and the encoder layer: 24 pixels on a slide."""
 
 
-def _part(axes, name, up, numbered):
+def _part(axes, name, up):
     """A part of the map, ``up`` pixels above its place."""
-    number, x, y, width, height, *lines = PARTS[name]
+    x, y, width, height, *lines = PARTS[name]
     y -= up
-    is_norm = lines == ["norm"]
-    box(axes, x, y, width, height, fill=PAPER, color=MUTED if is_norm else INK)
+    box(axes, x, y, width, height, fill=PAPER, color=MUTED if lines == ["norm"] else INK)
     for line, words in enumerate(lines):
-        text(axes, x + 6 * is_norm * numbered, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
-    if numbered:
-        top = y if is_norm else y - height / 2 - 6
-        disc(axes, x - width / 2 - 4, top, str(number), radius=12, size=TYPE, fill=INK, text_color=PAPER,
-             weight="bold")
+        text(axes, x, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
 
 
 def _branch(axes, norm, part, stream, up):
     """What leaves the stream, passes a norm and a part, and is added to the stream at a plus."""
-    (_, x, y, _, high, *_), (_, to, top, _, tall, *_) = PARTS[norm], PARTS[part]
+    (x, y, _, high, *_), (to, top, _, tall, *_) = PARTS[norm], PARTS[part]
     y, top = y - up, top - up
     path(axes, (x, stream), (x, y + high / 2), head=False)
     arrow(axes, (x, y - high / 2), (x, top + tall / 2), QUERY if part == "cross_attention" else INK)
@@ -188,10 +183,10 @@ def _branch(axes, norm, part, stream, up):
     disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
 
 
-def _row(axes, side, up=0, numbered=True):
+def _row(axes, side, up=0):
     """A row of the map, the encoder or the decoder, ``up`` pixels above its place."""
-    parts, embed, right, ends, words, shape = ROWS[side]
-    stream = PARTS[embed][2] - up
+    parts, embed, right, ends, words = ROWS[side]
+    stream = PARTS[embed][1] - up
     box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
     text(axes, 166, stream + 23, f"{side} layer, N times", TYPE, INK, "bold", "left")
     for begin, end in pairwise((150, *ends)):
@@ -201,11 +196,9 @@ def _row(axes, side, up=0, numbered=True):
         if norm[-1].isdigit():                                      # the part it stands before is the last one named
             _branch(axes, norm, names[names.index(norm) - 1], stream, up)
     for name in names:
-        _part(axes, name, up, numbered)
+        _part(axes, name, up)
     arrow(axes, (86, stream + 44), (86, stream + 28))
     text(axes, 12, stream + 57, " ".join(words), TYPE, align="left")
-    if numbered:
-        text(axes, 94, stream + 38, shape, 15, MUTED, align="left")
     if side == "encoder":
         box(axes, 690, stream, 116, 40, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
         text(axes, 756, stream, "(B, T_k, d_model)", TYPE, MUTED, align="left")
@@ -218,8 +211,8 @@ def _row(axes, side, up=0, numbered=True):
 
 def map():
     axes = card(432)
-    _row(axes, "encoder", numbered=False)
-    _row(axes, "decoder", numbered=False)
+    _row(axes, "encoder")
+    _row(axes, "decoder")
     path(axes, (672, 171), (672, 196), (408, 196), (408, 233), color=KEY)
     path(axes, (692, 171), (692, 212), (432, 212), (432, 233), color=VALUE)
     text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
@@ -528,7 +521,7 @@ def bugs():
             edge=BAD if pad else GOOD, corner=2)
         if pad:
             text(axes, x, 236 - tall / 2, "✗", 18, BAD, "bold")
-    for x, which, share, color in ((at[2] - 50, "words", SHARE, GOOD), (at[2] + 96, "pads", 1 - SHARE, BAD)):
+    for x, which, share, color in ((at[2] - 50, "words", SHARE, GOOD), (at[2] + 90, "pads", 1 - SHARE, BAD)):
         text(axes, x, 258, f"{which}: {share:.2f}", 18, color, "bold")
     return axes
 

@@ -148,10 +148,10 @@ def test_the_links_on_the_map_lie_on_its_parts():
     root = ElementTree.fromstring(read("04_map"))
     width, height = int(root.get("width")), int(root.get("height"))
     source = (NOTEBOOKS / "04_transformer.ipynb").read_text(encoding="utf-8")
-    for number, x, y, w, h, *label in parts:
+    for x, y, w, h, *label in parts:
         place = (f"left:{100 * (x - w / 2) / width:.1f}%;top:{100 * (y - h / 2) / height:.1f}%;"
                  f"width:{100 * w / width:.1f}%;height:{100 * h / height:.1f}%")
-        assert place in source, f"part {number}, {label}"
+        assert place in source, label
 
 
 def test_the_printed_weights_of_a_row_sum_to_one():
