@@ -108,12 +108,14 @@ def test_a_solution_cell_keeps_the_students_function(capsys):
     assert check("context_vector", broken, solution=True) is ours
 
 
-def test_in_live_slides_the_solution_goes_on_because_it_was_rehearsed(capsys, monkeypatch):
+def test_in_live_slides_the_students_function_stands_for_the_solution_that_was_rehearsed(capsys, monkeypatch):
     monkeypatch.setenv(PRESENTED, "a lesson")
-    ours = EXERCISES["context_vector"].solution
-    check("context_vector", {"context_vector": context_vector})
-    assert check("context_vector", {"context_vector": ours}, solution=True) is ours
-    assert "the lesson goes on as it was rehearsed" in capsys.readouterr().out
+    ours, theirs = EXERCISES["context_vector"].solution, edited(context_vector)
+    check("context_vector", {"context_vector": theirs})
+    assert not hasattr(theirs, "stands_for")                        # before the solution's cell it is theirs alone
+    assert check("context_vector", {"context_vector": ours}, solution=True) is theirs
+    assert theirs.stands_for is ours
+    assert "goes on running; what was rehearsed with the course's is loaded." in capsys.readouterr().out
 
 
 def test_the_parts_that_were_yours_are_counted(capsys):

@@ -171,6 +171,17 @@ def test_the_courses_solution_stands_for_the_notebooks(path, capsys):
     plt.close("all")
 
 
+def test_a_right_answer_counts_as_the_solution_once_it_stands_for_it():
+    def fixed(function):
+        return rehearsal._Walk({"model": nn.Linear(1, 1), "function": function}).fixed.digest()
+
+    theirs = from_notebook("def loss(model, points):\n    return model(points).sum(), len(points)").__globals__["loss"]
+    ours = EXERCISES["decoder_layer"].solution
+    assert fixed(theirs) != fixed(ours)
+    theirs.stands_for = ours
+    assert fixed(theirs) == fixed(ours)
+
+
 # --- stale is never loaded ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("change", [

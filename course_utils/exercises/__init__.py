@@ -48,7 +48,7 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
         name: the function's name, which is also the exercise's.
         namespace: where to look it up; by default the globals of the caller, that is, the notebook.
         solution: whether this is a solution's cell: the student's own function goes on running if it was right. In
-            live slides the solution does, because its models are the ones that were rehearsed.
+            live slides it then stands for the solution, so that what was rehearsed with that is loaded.
 
     Returns:
         The student's function, or the course's.
@@ -62,11 +62,13 @@ def check(name: str, namespace: Mapping | None = None, solution: bool = False) -
     # a solution's cell is not timed: that would race the course's function against itself
     verdict = _verdict(replace(exercise, timed=None) if solution else exercise, namespace)
     if solution:
-        live = PRESENTED in os.environ
-        goes_on = ", too; the lesson goes on as it was rehearsed." if live else ", too, and goes on running."
-        display(Card(verdict, f"Yours was right{goes_on}" if name in _yours else ""))
-        shown = namespace[name] if verdict.kind == "right" else exercise.solution
-        return shown if live else _yours.get(name, shown)
+        theirs = _yours.get(name)
+        rehearsed = inspect.isfunction(theirs) and PRESENTED in os.environ
+        if rehearsed:
+            theirs.stands_for = exercise.solution
+        goes_on = "; what was rehearsed with the course's is loaded" if rehearsed else ""
+        display(Card(verdict, f"Yours was right, too, and goes on running{goes_on}." if theirs else ""))
+        return theirs or (namespace[name] if verdict.kind == "right" else exercise.solution)
     record(name, verdict, namespace.get(name))
     if verdict.kind == "right":
         _yours[name] = namespace[name]

@@ -295,7 +295,11 @@ class _Walk:
                 self.add(item)
 
     def function(self, value: types.FunctionType) -> None:
-        """A notebook's function, or an exercise's, by its code and all that the code names; another by its name."""
+        """A notebook's function, or an exercise's, by its code and all that the code names; another by its name.
+
+        A student's, found right, counts as the solution in live slides.
+        """
+        value = getattr(value, "stands_for", value)
         self.add((value.__defaults__, value.__kwdefaults__, [cell.cell_contents for cell in value.__closure__ or ()]))
         if _by_code(value):
             self.source(value)
