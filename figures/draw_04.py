@@ -10,7 +10,6 @@ from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALU
 
 SOURCE = ("I", "am", "here", "<eos>", "<pad>")
 READ = ("word",) * 5 + ("pad",) * 2
-BATCH = (("the", "cat", "sat", "<pad>"), ("a", "dog", "was", "tired"), ("it", "rained", "<pad>", "<pad>"))
 FEATURES = 8
 """d_model of the block of numbers that is normed."""
 WRITTEN = ("je", "suis", "là", ".")
@@ -101,14 +100,6 @@ ALT = {
         "path at one scale, by LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ "
         "are those of one column. Attention only averages, so the feed-forward network makes new features: three "
         "tokens, for each the same small network, narrow, wide, narrow.",
-    "04_layer_norm":
-        "What each norm averages over, LayerNorm and BatchNorm. The same block of numbers twice: three sentences "
-        "below each other, “the cat sat” and a pad, “a dog was tired”, “it rained” and two pads; one row per word, "
-        f"{FEATURES} columns for d_model. Left, LayerNorm: the block is cut into rows. The row of “dog” is framed, its "
-        "mean μ and deviation σ come from this one row; a pair for each word, (B, T, 1), which other words and "
-        "padding do not change. Right, BatchNorm: the block is cut into columns. One column is framed through all "
-        "three sentences, padding included; a pair for each feature, (d_model), which changes with the batch and its "
-        "padding.",
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
@@ -289,49 +280,6 @@ def encoder_layer():
                 box(axes, at, stream, 96, 36, fill=PAPER, label=f"norm_{number}", size=20, line=2.4)
                 stops.append(at + 49)
         arrow(axes, (stops[-1], stream), (936, stream), GOOD, 3)
-    return axes
-
-
-def layer_norm():
-    axes = card(440)
-    block = np.random.default_rng(3).uniform(size=(len(BATCH), len(BATCH[0]), FEATURES))
-    wide, tall, top, pitch = 27, 20, 98, 94
-    tops = [top + pitch * b for b in range(len(BATCH))]
-    bottom = tops[-1] + tall * block.shape[1]
-    for left, name, rule, color, pairs, notes in (
-            (10, "LayerNorm", "a mean for each word, over its features", GOOD, "a pair for each word: (B, T, 1)",
-             ("other words", "and padding", "change nothing")),
-            (485, "BatchNorm", "a mean for each feature, over all words", BAD, "a pair for each feature: (d_model)",
-             ("changes with", "the batch and", "its padding"))):
-        begin = left + 96
-        end = begin + FEATURES * wide
-        box(axes, left + 232.5, 220, 465, 420, fill=BAND, edge="none", corner=10)
-        text(axes, left + 18, 32, name, 18, INK, "bold", "left")
-        text(axes, left + 18, 58, rule, 15, color, "bold", "left")
-        text(axes, left + 18, 84, "batch, time ↓", 15, MUTED, align="left")
-        text(axes, end, 84, "d_model →", 15, MUTED, align="right")
-        for y, sentence, values in zip(tops, BATCH, block, strict=True):
-            grid(axes, begin, y, 0.45 * values, INK, (wide, tall), frame=0)
-            for t, word in enumerate(sentence):
-                text(axes, begin - 10, y + (t + 0.5) * tall, word, 15, MUTED if word == "<pad>" else INK, align="right")
-        rows = [((begin, y + t * tall), (end, y + t * tall)) for y in tops for t in range(1, block.shape[1])]
-        columns = [((begin + j * wide, top), (begin + j * wide, bottom)) for j in range(1, FEATURES)]
-        for line in rows if name == "LayerNorm" else columns:
-            path(axes, *line, color=BAND, line=3, head=False)
-        if name == "LayerNorm":
-            grid(axes, begin, tops[1] + tall, block[1, 1:2], color, (wide, tall), frame=3)
-            y = tops[1] + 1.5 * tall
-            arrow(axes, (end + 3, y), (end + 34, y), color, 2.4)
-        else:
-            x, y = begin + 2 * wide, bottom + 18
-            for place, values in zip(tops, block, strict=True):
-                grid(axes, x, place, values[:, 2:3], color, (wide, tall), frame=0)
-            box(axes, x + wide / 2, (top + bottom) / 2, wide, bottom - top, color, fill="none", corner=2, line=3)
-            path(axes, (x + wide / 2, bottom + 2), (x + wide / 2, y), (end + 34, y), color=color, line=2.4)
-        box(axes, end + 72, y, 70, 34, color, "$\\mu,\\ \\sigma$", 22, fill=PAPER)
-        for line, words in enumerate(notes):
-            text(axes, end + 24, 272 + 22 * line, words, 15, INK, align="left")
-        text(axes, left + 18, 414, pairs, 15, INK, align="left")
     return axes
 
 
