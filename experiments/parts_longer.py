@@ -51,7 +51,8 @@ def main() -> None:
         found = train(captions, part, layers, rate, STEPS, WARMUP, seed)
         run = {"part": part, **found, "version": version(), "date": datetime.now(UTC).date().isoformat()}
         print(run, flush=True)
-        store(OUT, COMMAND, [0, 1, 2], {"steps": STEPS, "warmup": WARMUP, "runs": [*results(), run]})
+        runs = [*results(), run]
+        store(OUT, COMMAND, sorted({each["seed"] for each in runs}), {"steps": STEPS, "warmup": WARMUP, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -7,20 +7,16 @@ added to the first one's output (Wu et al. 2016, section 3.1). ``rivals_deeper.j
 started again, it goes on.
 """
 
-from functools import partial
 from pathlib import Path
 
 import torch
-from rivals_longer import WARMUP
+from rivals_equal_time import go_on
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from translation_rivals import Captions, train
 
 from course_utils.attention import CosineScore
-from course_utils.claims.stored import store, stored
 from course_utils.data.text import PAD
 from course_utils.seq2seq import LuongDecoder, Memory, Seq2Seq, run
-from course_utils.training import trapezoid
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_deeper.py"
 NAME, STEPS, D_MODEL = "LSTM with attention, two layers", 4950, 222
@@ -67,15 +63,7 @@ class Deeper(Seq2Seq):
 
 def main() -> None:
     """Begin, or go on with the runs that the file holds."""
-    torch.set_num_threads(1)
-    captions = Captions()
-    runs = stored(OUT.stem, OUT.parent).results["runs"] if OUT.is_file() else []
-    for rate, dropout, seed in SETTINGS[len(runs):]:
-        model, row = train(captions, NAME, (rate, dropout), seed, STEPS, partial(trapezoid, warmup=WARMUP),
-                           {NAME: Deeper})
-        runs = [*runs, row | captions.scores(model)]
-        print(runs[-1], flush=True)
-        store(OUT, COMMAND, sorted({run["seed"] for run in runs}), {"warmup": WARMUP, "runs": runs})
+    go_on(OUT, COMMAND, NAME, SETTINGS, STEPS, {NAME: Deeper})
 
 
 if __name__ == "__main__":

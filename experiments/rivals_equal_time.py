@@ -5,12 +5,13 @@ more seconds there, in the setting that had the highest BLEU on the test set, wh
 favour. ``rivals_equal_time.json`` is written after every run; started again, it goes on.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 from rivals_longer import WARMUP
-from translation_rivals import Captions, train
+from translation_rivals import MODELS, Captions, train
 
 from course_utils.claims.stored import store, stored
 from course_utils.training import trapezoid
@@ -28,16 +29,23 @@ def settings() -> tuple[tuple[float, float], int]:
     return (best["rate"], best["dropout"]), round(best["steps"] * seconds[OURS] / seconds[RIVAL])
 
 
-def main() -> None:
-    """Begin, or go on with the runs that the file holds."""
+def go_on(out: Path, command: str, name: str, wanted: Sequence[tuple[float, float, int]], steps: int,
+          models=MODELS) -> None:
+    """Train one of ``models`` at each rate, dropout and seed that the file lacks, and write it after every run."""
     torch.set_num_threads(1)
-    captions, (setting, steps) = Captions(), settings()
-    runs = stored(OUT.stem, OUT.parent).results["runs"] if OUT.is_file() else []
-    for seed in SEEDS[len(runs):]:
-        model, row = train(captions, RIVAL, setting, seed, steps, partial(trapezoid, warmup=WARMUP))
+    captions = Captions()
+    runs = stored(out.stem, out.parent).results["runs"] if out.is_file() else []
+    for rate, dropout, seed in wanted[len(runs):]:
+        model, row = train(captions, name, (rate, dropout), seed, steps, partial(trapezoid, warmup=WARMUP), models)
         runs = [*runs, row | captions.scores(model)]
         print(runs[-1], flush=True)
-        store(OUT, COMMAND, [run["seed"] for run in runs], {"warmup": WARMUP, "runs": runs})
+        store(out, command, sorted({run["seed"] for run in runs}), {"warmup": WARMUP, "runs": runs})
+
+
+def main() -> None:
+    """Begin, or go on with the runs that the file holds."""
+    setting, steps = settings()
+    go_on(OUT, COMMAND, RIVAL, [(*setting, seed) for seed in SEEDS], steps)
 
 
 if __name__ == "__main__":

@@ -292,7 +292,7 @@ def parts():
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 314, why, TYPE, INK)
+        text(axes, x, 314, why, TYPE)
         text(axes, x, 344, what, TYPE, INK, "bold")
     x = at[1]
     arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)

@@ -15,7 +15,8 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals, deeper = (importlib.import_module(name) for name in ("translation_rivals", "rivals_deeper"))
+rivals, equal, deeper = (importlib.import_module(name)
+                         for name in ("translation_rivals", "rivals_equal_time", "rivals_deeper"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -226,3 +227,22 @@ def test_the_deeper_runs_are_as_they_say():
     runs = stored("rivals_deeper").results["runs"]
     assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == deeper.SETTINGS
     assert all(run["steps"] == deeper.STEPS for run in runs)
+
+
+def test_one_rival_alone_goes_on_where_it_stopped(monkeypatch, tmp_path):
+    calls = []
+
+    def train(captions, name, setting, seed, steps, schedule, models):
+        calls.append((name, setting, seed, steps, models))
+        return None, {"rate": setting[0], "seed": seed}
+
+    monkeypatch.setattr(equal, "Captions", lambda: SimpleNamespace(scores=lambda model: {"bleu": 1.0}))
+    monkeypatch.setattr(equal, "train", train)
+    wanted = [(4e-3, 0.1, 1), (4e-3, 0.1, 0), (2e-3, 0.1, 0)]
+    for some in (wanted[:2], wanted, wanted):
+        equal.go_on(tmp_path / "one.json", "python experiments/one.py", "LSTM", some, 7, {"LSTM": deeper.Deeper})
+    assert calls == [("LSTM", (rate, dropout), seed, 7, {"LSTM": deeper.Deeper}) for rate, dropout, seed in wanted]
+    kept = stored("one", tmp_path)
+    assert list(kept.seeds) == [0, 1]
+    assert [(run["rate"], run["seed"], run["bleu"]) for run in kept.results["runs"]] == [
+        (rate, seed, 1.0) for rate, _, seed in wanted]
