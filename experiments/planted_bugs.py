@@ -1,6 +1,6 @@
-"""Lesson 04: its model with each of three planted bugs, and without one (B).
+"""Lesson 04: its model with each of two planted bugs, and without one (B).
 
-``python experiments/planted_bugs.py`` trains the four at every seed, for the lesson's steps, and writes to
+``python experiments/planted_bugs.py`` trains the three at every seed, for the lesson's steps, and writes to
 ``planted_bugs.json`` the loss and BLEU on the lesson's test set, also when its sources have more padding than their
 batches need. The code is the lesson's own, read from the notebook.
 """
@@ -48,7 +48,7 @@ def assigned(line: ast.stmt) -> list[str]:
 
 
 def train(name: str, lesson_04: dict, steps: int) -> dict:
-    """One of the four, of the lesson at one seed."""
+    """One of the three, of the lesson at one seed."""
     seed, translate = lesson_04["seed"], lesson_04["translate"]
     torch.manual_seed(seed)
     model = lesson_04["MyTransformer"](*lesson_04["sizes"])
@@ -71,7 +71,7 @@ def train(name: str, lesson_04: dict, steps: int) -> dict:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Train the four at each seed, and store after each training."""
+    """Train the three at each seed, and store after each training."""
     parser = argparse.ArgumentParser(description="Lesson 04's model with planted bugs; writes planted_bugs.json.")
     parser.add_argument("--steps", type=int, default=STEPS, help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="(default: 0 1 2 3 4)")
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     command = (f"python experiments/planted_bugs.py --steps {options.steps} "
                f"--seeds {' '.join(map(str, options.seeds))}")
-    results = {"steps": options.steps, "models": {name: [] for name in "ABCD"}}
+    results = {"steps": options.steps, "models": {name: [] for name in "ABC"}}
     for seed in options.seeds:
         lesson_04 = lesson(seed)
         for name, runs in results["models"].items():

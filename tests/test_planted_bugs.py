@@ -1,4 +1,4 @@
-"""The script behind lesson 04's *Would the loss have told?*: four models of the notebook's own code, trained alike."""
+"""The script behind lesson 04's *Would the loss have told?*: three models of the notebook's own code, trained alike."""
 
 import importlib
 import sys
@@ -13,7 +13,7 @@ from course_utils.data import train_test
 
 sys.path.insert(0, str(EXPERIMENTS))
 script = importlib.import_module("planted_bugs")
-PARTS = {"A": {"Part2"}, "B": set(), "C": {"Part3"}, "D": {"Part1"}}
+PARTS = {"A": {"Part2"}, "B": set(), "C": {"Part1"}}
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def few_sentences(monkeypatch):
 
 @pytest.fixture
 def trained(few_sentences, monkeypatch, tmp_path):
-    """What each of the four was trained with, and what was stored of it."""
+    """What each of the three was trained with, and what was stored of it."""
     given, kept = {}, []
 
     def fit(model, batches, *, label, **settings):
@@ -47,7 +47,7 @@ def trained(few_sentences, monkeypatch, tmp_path):
     return given, kept[-1]
 
 
-def test_the_four_differ_in_their_part_only(trained):
+def test_the_three_differ_in_their_part_only(trained):
     given, (command, results) = trained
     assert list(given) == [f"{name}, seed 1" for name in PARTS]
     (_, *first), *others = given.values()
