@@ -117,11 +117,9 @@ ALT = {
         "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
         "each word of the memory, five words and two pads, which changes.",
     "04_bugs":
-        "Three bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
+        "Two bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
         "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
-        "so the mean is different (x.mean(1), x.var(1)). C, given n target words, reads the first n source "
-        "words (keys, cut after n): in training n is the target's length, and five of five words are read; when it "
-        "writes n is 1, 2, 3, and the rest, crossed out, is not read. D masks after the softmax, softmax(…) * mask: "
+        "so the mean is different (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
         "set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
@@ -427,50 +425,39 @@ def read_grid():
 
 
 def bugs():
-    axes = card(408)
-    at = (164, 480, 796)
+    axes = card(396)
+    at = (243, 717)
     for x, name, what, training, writing, line in zip(
-            at, "ACD", ("norms over words", "reads n source words", "masks too late"),
-            ("training: all words are there", "training: n is the target's length", "padding takes its share:"),
-            ("inference: those so far", "inference: n is 1, 2, 3 …", "the batch's pads matter"),
-            ("x.mean(1), x.var(1)", "keys[:, :n]", "softmax(…) * mask"), strict=True):
-        box(axes, x, 204, 304, 384, fill=BAND, edge="none", corner=10)
-        text(axes, x, 374, line, 20, BAD, "bold", code=True)
-        text(axes, x - 140, 38, name, 24, BAD, "bold", "left")
-        text(axes, x - 112, 39, what, TYPE, INK, "bold", "left")
-        text(axes, x, 306, training, 18, MUTED)
-        text(axes, x, 336, writing, 19, INK, "bold")
+            at, "AC", ("norms over words", "masks too late"),
+            ("training: all words are there", "padding takes its share:"),
+            ("inference: those written so far", "the batch's pads matter"),
+            ("x.mean(1), x.var(1)", "softmax(…) * mask"), strict=True):
+        box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
+        text(axes, x, 362, line, 22, BAD, "bold", code=True)
+        text(axes, x - 208, 38, name, 26, BAD, "bold", "left")
+        text(axes, x - 176, 39, what, 22, INK, "bold", "left")
+        text(axes, x, 292, training, 19, MUTED)
+        text(axes, x, 322, writing, 21, INK, "bold")
     words = np.random.default_rng(3).uniform(size=(4, FEATURES))
-    for left, present, title in ((at[0] - 140, 4, "training"), (at[0] + 8, 2, "inference")):
-        text(axes, left + 66, 84, title, 17, MUTED)
+    for left, present, title in ((at[0] - 206, 4, "training"), (at[0] + 14, 2, "inference")):
+        text(axes, left + 94, 82, title, 19, MUTED)
         for t, (name, word) in enumerate(zip(("bos", *TARGET[1:]), words, strict=True)):
-            x = left + 34 * t
+            x = left + 48 * t
             if t < present:
-                grid(axes, x, 106, 0.5 * word[:, None], INK, (28, 17), frame=0)
-                text(axes, x + 14, 258, name, 17)
+                grid(axes, x, 102, 0.5 * word[:, None], INK, (42, 17), frame=0)
+                text(axes, x + 21, 256, name, 20)
             else:
-                box(axes, x + 14, 174, 26, 134, fill=PAPER, edge=RULE, dashed=True, corner=2, line=1.2)
-        width = 34 * present
-        box(axes, left + width / 2 - 3, 149, width + 4, 23, fill="none", edge=BAD, corner=3, line=3)
-    rows = (("training", 5), ("n = 1", 1), ("n = 2", 2), ("n = 3", 3))
-    for row, (title, n) in enumerate(rows):
-        y = 100 + 46 * row + 14 * (row > 0)
-        text(axes, at[1] - 140, y, title, 17, MUTED, align="left")
-        for j in range(5):
-            x = at[1] - 40 + 40 * j
-            read = j < n
-            box(axes, x, y, 34, 34, fill=tint(GOOD, 0.75) if read else PAPER, edge=GOOD if read else BAD, corner=3)
-            if not read:
-                text(axes, x, y, "✗", 18, BAD, "bold")
+                box(axes, x + 21, 170, 40, 134, fill=PAPER, edge=RULE, dashed=True, corner=2, line=1.2)
+        box(axes, left + 24 * present - 3, 145, 48 * present + 4, 23, fill="none", edge=BAD, corner=3, line=3)
     for j, weight in enumerate(WEIGHTS):
-        x, tall = at[2] - 126 + 42 * j, 560 * weight
+        x, tall = at[1] - 180 + 60 * j, 560 * weight
         pad = j >= 5
-        box(axes, x, 236 - tall / 2, 32, tall, fill=tint(BAD if pad else GOOD, 0.45 if pad else 0.75),
+        box(axes, x, 230 - tall / 2, 46, tall, fill=tint(BAD if pad else GOOD, 0.45 if pad else 0.75),
             edge=BAD if pad else GOOD, corner=2)
         if pad:
-            text(axes, x, 236 - tall / 2, "✗", 18, BAD, "bold")
-    for x, which, share, color in ((at[2] - 50, "words", SHARE, GOOD), (at[2] + 90, "pads", 1 - SHARE, BAD)):
-        text(axes, x, 258, f"{which}: {share:.2f}", 18, color, "bold")
+            text(axes, x, 230 - tall / 2, "✗", 22, BAD, "bold")
+    for x, which, share, color in ((at[1] - 60, "words", SHARE, GOOD), (at[1] + 150, "pads", 1 - SHARE, BAD)):
+        text(axes, x, 254, f"{which}: {share:.2f}", 20, color, "bold")
     return axes
 
 
