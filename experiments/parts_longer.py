@@ -17,13 +17,13 @@ from course_utils.claims.stored import store, stored, version
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/parts_longer.py"
 STEPS, WARMUP = 4144, 300
 SETTINGS = {
-    "no residual path": [(2, 2e-3, 1), (2, 1e-3, 1), (2, 5e-4, 1), (2, 2.5e-4, 1), (1, 1e-3, 1), (1, 2e-3, 1)],
+    "no residual path": [(2, 2e-3, 1), (2, 1e-3, 1), (2, 5e-4, 1), (2, 2.5e-4, 1), (1, 1e-3, 2), (1, 2e-3, 1)],
     "all parts": [(1, 2e-3, 1)],
     "attention, path, positions": [(5, 2e-3, 1), (5, 1e-3, 3)],
-    "no norm": [(2, 2e-3, 1), (2, 1e-3, 1)],
+    "no norm": [(2, 2e-3, 1), (2, 1e-3, 2)],
     "no positions": [(2, 1e-3, 1), (2, 2e-3, 2)],
-    "no feed-forward": [(2, 2e-3, 1), (5, 2e-3, 1)],
-    "no self-attention": [(2, 1e-3, 1), (2, 2e-3, 2), (3, 2e-3, 1)],
+    "no feed-forward": [(2, 2e-3, 1), (5, 2e-3, 2)],
+    "no self-attention": [(2, 1e-3, 1), (2, 2e-3, 2), (3, 2e-3, 2)],
 }
 """For each part left out: layers in encoder and decoder, learning rate, number of seeds. Without the feed-forward
 networks five layers, and without self-attention three, have as many weights as two whole ones; without the path each

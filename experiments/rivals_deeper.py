@@ -1,7 +1,7 @@
 """Lesson 04's verdict with a deeper rival: the LSTM with two layers in encoder and decoder, in equal time.
 
 ``COURSE_DATA=folder python experiments/rivals_deeper.py`` trains it as ``rivals_longer.py`` trains the one of one
-layer, at the rate that was best there by BLEU and at half of it; it has as many parameters, and as many steps as the
+layer, at the rate that was best there by BLEU, at half of it and at twice as much; it has as many parameters, and as many steps as the
 Transformer's time for eight epochs holds, at the pace of the first thirty of each. What the second layer computes is
 added to the first one's output (Wu et al. 2016, section 3.1). ``rivals_deeper.json`` is written after every run;
 started again, it goes on.
@@ -20,7 +20,7 @@ from course_utils.seq2seq import LuongDecoder, Memory, Seq2Seq, run
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_deeper.py"
 NAME, STEPS, D_MODEL = "LSTM with attention, two layers", 4950, 222
-SETTINGS = [(4e-3, 0.1, 0), (4e-3, 0.1, 1), (2e-3, 0.1, 0)]
+SETTINGS = [(4e-3, 0.1, 0), (4e-3, 0.1, 1), (2e-3, 0.1, 0), (4e-3, 0.1, 2), (8e-3, 0.1, 0)]
 """Rate, dropout and seed of each run."""
 
 

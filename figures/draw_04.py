@@ -113,9 +113,9 @@ ALT = {
         "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
         "query, keys and mask. Above them stands the memory; no arrow says which port it enters.",
     "04_read_grid":
-        "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen, (T_q, T_q): "
-        "a column for each word of the target, x at 0, 1 and 2, which changes. Right, read, (T_q, T_k): a column for "
-        "each word of the memory, five words and two pads, which changes.",
+        "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen: a column for "
+        "each word of the target, x at 0, 1 and 2, which changes. Right, read: a column for each word of the memory, "
+        "five words and two pads, which changes.",
     "04_bugs":
         "Two bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
         "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
@@ -402,24 +402,23 @@ def decoder_layer():
 
 
 def read_grid():
-    axes = card(256)
-    size, tall, top = TYPE, 44, 112
+    axes = card(188)
+    size, tall, top = TYPE, 38, 70
 
-    def table(name, shape, start, what, wide, columns):
+    def table(name, start, what, wide, columns):
         left = start + 104
-        text(axes, start, 28, name, size, INK, "bold", "left", code=True)
-        text(axes, start + 66, 28, shape, size, MUTED, align="left")
-        text(axes, left + wide * len(columns) / 2, 60, what, size, KEY if name == "read" else QUERY, "bold")
+        text(axes, start, 22, name, size, INK, "bold", "left", code=True)
+        text(axes, left + wide * len(columns) / 2, 22, what, size, KEY if name == "read" else QUERY, "bold")
         for j, (word, color) in enumerate(columns):
-            text(axes, left + (j + 0.5) * wide, 92, word, size, color, code=word.startswith("x["))
+            text(axes, left + (j + 0.5) * wide, 54, word, size, color, code=word.startswith("x["))
         for t in range(3):
             y = top + (t + 0.5) * tall
             text(axes, start, y, f"output {t}", size, QUERY, align="left")
             for j in range(len(columns)):
                 box(axes, left + (j + 0.5) * wide, y, wide - 4, tall - 4, fill=PAPER, edge=INK, corner=3, line=1.4)
 
-    table("seen", "(T_q, T_q)", 14, "a word of the target changes", 86, [(f"x[{t}]", QUERY) for t in range(3)])
-    table("read", "(T_q, T_k)", 424, "a word of the memory changes", 60,
+    table("seen", 14, "a target word changes", 86, [(f"x[{t}]", QUERY) for t in range(3)])
+    table("read", 424, "a word of the memory changes", 60,
           [(word, KEY if word == "word" else MUTED) for word in READ])
     return axes
 
