@@ -71,17 +71,6 @@ ALT = {
         "self-attention, cross-attention and feed-forward, again N times. Cross-attention takes its query from the "
         "decoder, keys and values from the memory. A last norm, then linear and softmax, give the next word, “là”, "
         "which goes back in.",
-    "04_encode":
-        "The upper row of the map, the encoder, which `Encoder` computes. “I am here <eos>” goes through embedding "
-        "plus position onto the residual path. A branch leaves it, passes a norm and self-attention, and "
-        "is added at a plus; a second one passes a norm and the feed-forward network. This layer is repeated "
-        "N times. After a last norm comes the memory, (B, T_k, d_model).",
-    "04_decode":
-        "The lower row of the map, the decoder, which `Decoder` computes. “<bos> je suis” goes through "
-        "embedding plus position onto the residual path. Three branches leave it and are added to it, each "
-        "through a norm: masked self-attention, cross-attention, whose keys and values come from the "
-        "memory, and feed-forward. This layer is repeated N times. A last norm, then linear and softmax, "
-        "give the next word, “là”, which goes back in.",
     "04_chain":
         "Which step waits for which. Left, recurrent: four states h_1 to h_4 in a row, each above its word x_1 to x_4; "
         "an arrow leads from each state to the next, so they are computed in steps 1, 2, 3 and 4. Right, "
@@ -95,7 +84,8 @@ ALT = {
         "feed_forward. No box stands on the line.",
     "04_parts":
         "Four parts besides attention, and why. Order is ignored, so words are numbered: a vector of its position is "
-        "added to each word's. Deep stacks stall, so the residual path leaves a path open: x goes straight on, a "
+        "added to each word's; this is for the order. The others are for stacking layers. Deep "
+        "stacks stall, so the residual path leaves a path open: x goes straight on, a "
         "branch leads through a sublayer F, and what F computes is added, x + F(x). Sums grow, so a branch reads the "
         "path at one scale, by LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ "
         "are those of one column. Attention only averages, so the feed-forward network makes new features: three "
@@ -118,8 +108,8 @@ ALT = {
         "five words and two pads, which changes.",
     "04_bugs":
         "Two bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
-        "row is framed through all four. In training all words are there; when the model writes, only “<bos> je” is, "
-        "so the mean is different (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
+        "row is framed through all four. In training all words are there; when the model begins to write, only “<bos>” "
+        "is, and a word minus itself is 0 (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
         "set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
@@ -152,19 +142,17 @@ TYPE = 20
 """Of the map and the encoder layer: 24 pixels on a slide."""
 
 
-def _part(axes, name, up):
-    """A part of the map, ``up`` pixels above its place."""
+def _part(axes, name):
+    """A part of the map."""
     x, y, width, height, *lines = PARTS[name]
-    y -= up
     box(axes, x, y, width, height, fill=PAPER, color=MUTED if lines == ["norm"] else INK)
     for line, words in enumerate(lines):
         text(axes, x, y + 11 * (2 * line - len(lines) + 1), words, TYPE)
 
 
-def _branch(axes, norm, part, stream, up):
+def _branch(axes, norm, part, stream):
     """What leaves the stream, passes a norm and a part, and is added to the stream at a plus."""
     (x, y, _, high, *_), (to, top, _, tall, *_) = PARTS[norm], PARTS[part]
-    y, top = y - up, top - up
     path(axes, (x, stream), (x, y + high / 2), head=False)
     arrow(axes, (x, y - high / 2), (x, top + tall / 2), QUERY if part == "cross_attention" else INK)
     plus = to + (to - x)
@@ -172,10 +160,10 @@ def _branch(axes, norm, part, stream, up):
     disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
 
 
-def _row(axes, side, up=0):
-    """A row of the map, the encoder or the decoder, ``up`` pixels above its place."""
+def _row(axes, side):
+    """A row of the map, the encoder or the decoder."""
     parts, embed, right, ends, words = ROWS[side]
-    stream = PARTS[embed][1] - up
+    stream = PARTS[embed][1]
     box(axes, (154 + right) / 2, stream - 43, right - 154, 158, fill=BAND, edge="none", corner=10)
     text(axes, 166, stream + 23, f"{side} layer, N times", TYPE, INK, "bold", "left")
     for begin, end in pairwise((150, *ends)):
@@ -183,9 +171,9 @@ def _row(axes, side, up=0):
     names = list(parts)
     for norm in names:
         if norm[-1].isdigit():                                      # the part it stands before is the last one named
-            _branch(axes, norm, names[names.index(norm) - 1], stream, up)
+            _branch(axes, norm, names[names.index(norm) - 1], stream)
     for name in names:
-        _part(axes, name, up)
+        _part(axes, name)
     arrow(axes, (86, stream + 44), (86, stream + 28))
     text(axes, 12, stream + 57, " ".join(words), TYPE, align="left")
     if side == "encoder":
@@ -208,21 +196,6 @@ def map():
     text(axes, 726, 204, "and", TYPE, align="left")
     text(axes, 772, 204, "v", TYPE, VALUE, "bold", "left")
     text(axes, 790, 204, "for all N layers", TYPE, align="left")
-    return axes
-
-
-def encode():
-    axes = card(228)
-    _row(axes, "encoder", up=6)
-    return axes
-
-
-def decode():
-    axes = card(252)
-    _row(axes, "decoder", up=182)
-    path(axes, (320, 30), (408, 30), (408, 51), color=KEY)
-    path(axes, (320, 16), (432, 16), (432, 51), color=VALUE)
-    box(axes, 262, 23, 116, 30, fill=INK, label="memory", size=22, text_color=PAPER, weight="bold")
     return axes
 
 
@@ -282,8 +255,12 @@ def encoder_layer():
 
 
 def parts():
-    axes = card(380)
+    axes = card(424)
     at = (122, 361, 600, 839)
+    for left, right, what, color in ((8, 236, "for the order", QUERY),
+                                     (247, 953, "for stacking layers", GOOD)):
+        path(axes, (left, 384), (right, 384), color=color, line=3, head=False)
+        text(axes, (left + right) / 2, 406, what, 21, color, "bold")
     for x, name, why, what in zip(at, ("positions", "residual path", "LayerNorm", "feed-forward"),
                                   ("order is ignored:", "deep stacks stall:", "sums grow:", "attention averages:"),
                                   ("number the words", "leave a path open", "read at one scale", "make new features"),
@@ -429,7 +406,7 @@ def bugs():
     for x, name, what, training, writing, line in zip(
             at, "AC", ("norms over words", "masks too late"),
             ("training: all words are there", "padding takes its share:"),
-            ("inference: those written so far", "the batch's pads matter"),
+            ("inference: one word, minus itself: 0", "the batch's pads matter"),
             ("x.mean(1), x.var(1)", "softmax(…) * mask"), strict=True):
         box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
         text(axes, x, 362, line, 22, BAD, "bold", code=True)
@@ -438,7 +415,7 @@ def bugs():
         text(axes, x, 292, training, 19, MUTED)
         text(axes, x, 322, writing, 21, INK, "bold")
     words = np.random.default_rng(3).uniform(size=(4, FEATURES))
-    for left, present, title in ((at[0] - 206, 4, "training"), (at[0] + 14, 2, "inference")):
+    for left, present, title in ((at[0] - 206, 4, "training"), (at[0] + 14, 1, "inference, first word")):
         text(axes, left + 94, 82, title, 19, MUTED)
         for t, (name, word) in enumerate(zip(("bos", *TARGET[1:]), words, strict=True)):
             x = left + 48 * t
