@@ -107,9 +107,10 @@ ALT = {
         "each word of the target, x at 0, 1 and 2, which changes. Right, read: a column for each word of the memory, "
         "five words and two pads, which changes.",
     "04_bugs":
-        "Two bugs. A, its norm averages over words: a block of four columns, one per word of “<bos> je suis là”; one "
-        "row is framed through all four. In training all words are there; when the model begins to write, only “<bos>” "
-        "is, and a word minus itself is 0 (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
+        "Two bugs in a decoder layer. A, its norm averages over words: a block of four columns, one per word of “<bos> "
+        "je suis là”; one "
+        "row is framed through all four. In training it sees later words; when the model begins to write, only “<bos>” "
+        "is there, and a word minus itself is 0 (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
         "set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
@@ -259,8 +260,8 @@ def parts():
     at = (122, 361, 600, 839)
     for left, right, what, color in ((8, 236, "for the order", QUERY),
                                      (247, 953, "for stacking layers", GOOD)):
-        path(axes, (left, 384), (right, 384), color=color, line=3, head=False)
-        text(axes, (left + right) / 2, 406, what, 21, color, "bold")
+        path(axes, (left, 380), (right, 380), color=color, line=3, head=False)
+        text(axes, (left + right) / 2, 402, what, 21, color, "bold")
     for x, name, why, what in zip(at, ("positions", "residual path", "LayerNorm", "feed-forward"),
                                   ("order is ignored:", "deep stacks stall:", "sums grow:", "attention averages:"),
                                   ("number the words", "leave a path open", "read at one scale", "make new features"),
@@ -405,7 +406,7 @@ def bugs():
     at = (243, 717)
     for x, name, what, training, writing, line in zip(
             at, "AC", ("norms over words", "masks too late"),
-            ("training: all words are there", "padding takes its share:"),
+            ("training: sees later words", "padding takes its share:"),
             ("inference: one word, minus itself: 0", "the batch's pads matter"),
             ("x.mean(1), x.var(1)", "softmax(…) * mask"), strict=True):
         box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
