@@ -22,8 +22,8 @@ SETTINGS = {
     "attention, path, positions": [(5, 2e-3, 1), (5, 1e-3, 3)],
     "no norm": [(2, 2e-3, 1), (2, 1e-3, 2)],
     "no positions": [(2, 1e-3, 1), (2, 2e-3, 2)],
-    "no feed-forward": [(2, 2e-3, 1), (5, 2e-3, 2)],
-    "no self-attention": [(2, 1e-3, 1), (2, 2e-3, 2), (3, 2e-3, 2)],
+    "no feed-forward": [(2, 2e-3, 1), (5, 2e-3, 1)],
+    "no self-attention": [(2, 1e-3, 1), (2, 2e-3, 2), (3, 2e-3, 1)],
 }
 """For each part left out: layers in encoder and decoder, learning rate, number of seeds. Without the feed-forward
 networks five layers, and without self-attention three, have as many weights as two whole ones; without the path each

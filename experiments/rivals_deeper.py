@@ -1,10 +1,10 @@
 """Lesson 04's verdict with a deeper rival: the LSTM with two layers in encoder and decoder, in equal time.
 
 ``COURSE_DATA=folder python experiments/rivals_deeper.py`` trains it as ``rivals_longer.py`` trains the one of one
-layer, at the rate that was best there by BLEU, at half of it and at twice as much; it has as many parameters, and as many steps as the
-Transformer's time for eight epochs holds, at the pace of the first thirty of each. What the second layer computes is
-added to the first one's output (Wu et al. 2016, section 3.1). ``rivals_deeper.json`` is written after every run;
-started again, it goes on.
+layer, at the rate that was best there by BLEU, at half of it and at twice as much; it has as many parameters, and as
+many steps as the Transformer's time for eight epochs holds, at the pace of the first thirty of each. What the second
+layer computes is added to the first one's output (Wu et al. 2016, section 3.1). ``rivals_deeper.json`` is written
+after every run; started again, it goes on.
 """
 
 from pathlib import Path

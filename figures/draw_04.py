@@ -84,12 +84,12 @@ ALT = {
         "feed_forward. No box stands on the line.",
     "04_parts":
         "Four parts besides attention, and why. Order is ignored, so words are numbered: a vector of its position is "
-        "added to each word's; this is for the order. The others are for stacking layers. Deep "
-        "stacks stall, so the residual path leaves a path open: x goes straight on, a "
-        "branch leads through a sublayer F, and what F computes is added, x + F(x). Sums grow, so a branch reads the "
-        "path at one scale, by LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ "
-        "are those of one column. Attention only averages, so the feed-forward network makes new features: three "
-        "tokens, for each the same small network, narrow, wide, narrow.",
+        "added to each word's; this is for the order. The others are for stacking layers. From layer to layer words "
+        "become alike, so the residual path leaves a path open: x goes straight on, a branch leads through a sublayer "
+        "F, and what F computes is added, x + F(x). Each sum is larger, so a branch reads the path at one scale, by "
+        "LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ are those of one column. "
+        "Attention only averages, so the feed-forward network makes new features: three tokens, for each the same "
+        "small network, narrow, wide, narrow.",
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
@@ -263,7 +263,8 @@ def parts():
         path(axes, (left, 380), (right, 380), color=color, line=3, head=False)
         text(axes, (left + right) / 2, 402, what, 21, color, "bold")
     for x, name, why, what in zip(at, ("positions", "residual path", "LayerNorm", "feed-forward"),
-                                  ("order is ignored:", "deep stacks stall:", "sums grow:", "attention averages:"),
+                                  ("order is ignored:", "words become alike:", "each sum is larger:",
+                                   "attention averages:"),
                                   ("number the words", "leave a path open", "read at one scale", "make new features"),
                                   strict=True):
         box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
