@@ -44,10 +44,11 @@ def written(captions: Captions, name: str) -> list[str]:
 def compare(translations: dict[str, list[str]], references: list[str], samples: int = SAMPLES) -> dict:
     """BLEU of each, its 95 % interval, and how likely a difference as large is if the two are equally good."""
     systems = list(translations.items())
-    _, scores = PairedTest(systems, {"BLEU": BLEU(tokenize="none")}, [references], "bs", samples)()
+    _, scores = PairedTest(systems, {"BLEU": BLEU(tokenize="none", force=True)}, [references], "bs", samples)()
     found = dict(zip(translations, scores["BLEU"], strict=True))
-    return {name: {"bleu": round(row.score, 2), "half_interval": round(row.ci, 2)} for name, row in found.items()} | {
-        "p": round(scores["BLEU"][-1].p_value, 4)}
+    intervals = {name: {"bleu": round(row.score, 2), "half_interval": round(float(row.ci), 2)}
+                 for name, row in found.items()}
+    return intervals | {"p": round(float(scores["BLEU"][-1].p_value), 4)}
 
 
 def main(arguments: list[str] | None = None) -> None:

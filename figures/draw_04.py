@@ -100,8 +100,8 @@ ALT = {
         "Cross-attention: the decoder asks the memory; all columns but the pad's are checked; mask (B, 1, T_k).",
     "04_decoder_layer":
         "A decoder layer in pre-LN; the line from x is the residual path. Three branches leave it and are added to it: "
-        "norm_1, self_attention; norm_2, cross_attention; norm_3, feed_forward. Each attention has three empty ports, "
-        "query, keys and mask. Above them stands the memory; no arrow says which port it enters.",
+        "self_attention, cross_attention and feed_forward. Each attention has three empty ports, query, keys and mask. "
+        "Above them stand the memory and three norms, norm_1, norm_2 and norm_3; no arrow says where they belong.",
     "04_read_grid":
         "Two empty tables with a row for each of the outputs 0, 1 and 2. Which of them move? Left, seen: a column for "
         "each word of the target, x at 0, 1 and 2, which changes. Right, read: a column for each word of the memory, "
@@ -193,10 +193,10 @@ def map():
     _row(axes, "decoder")
     path(axes, (672, 171), (672, 196), (408, 196), (408, 233), color=KEY)
     path(axes, (692, 171), (692, 212), (432, 212), (432, 233), color=VALUE)
-    text(axes, 706, 204, "k", TYPE, KEY, "bold", "left")
-    text(axes, 726, 204, "and", TYPE, align="left")
-    text(axes, 772, 204, "v", TYPE, VALUE, "bold", "left")
-    text(axes, 790, 204, "for all N layers", TYPE, align="left")
+    text(axes, 706, 198, "keys", TYPE, KEY, "bold", "left")
+    text(axes, 764, 198, "and", TYPE, align="left")
+    text(axes, 808, 198, "values,", TYPE, VALUE, "bold", "left")
+    text(axes, 706, 222, "each layer its own", TYPE, align="left")
     return axes
 
 
@@ -350,7 +350,7 @@ def three_attentions():
 
 def decoder_layer():
     axes = card(206)
-    stream, high, under = 182, 67, 142
+    stream, high = 182, 77
     box(axes, 480, 103, 944, 194, fill=BAND, edge="none", corner=10)
     text(axes, 26, stream, "x", 22, INK, "bold", code=True)
     stops = [40]
@@ -358,11 +358,10 @@ def decoder_layer():
             ((64, "self_attention", 210), (376, "cross_attention", 210), (688, "feed_forward", 156)), start=1):
         left, right = take + 22, take + 22 + width
         plus = right + 22
-        path(axes, (take, stream), (take, under), head=False)
-        path(axes, (take, under - 14), (take, high), (left, high))
+        path(axes, (take, stream), (take, high), (left, high))
         path(axes, (right, high), (plus, high), (plus, stream - 13))
-        box(axes, take, under, 84, 28, fill=PAPER)
-        text(axes, take, under, f"norm_{number}", TYPE, code=True)
+        box(axes, 610 + 96 * number, 28, 84, 28, fill=PAPER)
+        text(axes, 610 + 96 * number, 28, f"norm_{number}", TYPE, code=True)
         if part.endswith("attention"):
             box(axes, (left + right) / 2, high + 18, width, 68, fill=PAPER)
             for port, x, wide in (("query", 40, 68), ("keys", 108, 56), ("mask", 172, 56)):
@@ -371,8 +370,8 @@ def decoder_layer():
         box(axes, (left + right) / 2, high, width, 32, fill=INK)
         text(axes, (left + right) / 2, high, part, TYPE, PAPER, code=True)
         if part.startswith("cross"):
-            box(axes, left - 51, 24, 92, 28, fill=INK)
-            text(axes, left - 51, 24, "memory", TYPE, PAPER, code=True)
+            box(axes, left - 51, 28, 92, 28, fill=INK)
+            text(axes, left - 51, 28, "memory", TYPE, PAPER, code=True)
         arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
         stops.append(plus + 13)
         disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
@@ -409,7 +408,7 @@ def bugs():
             at, "AC", ("norms over words", "masks too late"),
             ("training: sees later words", "padding takes its share:"),
             ("inference: one word, minus itself: 0", "the batch's pads matter"),
-            ("x.mean(1), x.var(1)", "softmax(…) * mask"), strict=True):
+            ("x.mean(1) → x.mean(-1)", "softmax(…) * mask → mask first"), strict=True):
         box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
         text(axes, x, 362, line, 22, BAD, "bold", code=True)
         text(axes, x - 208, 38, name, 26, BAD, "bold", "left")
