@@ -408,7 +408,7 @@ def bugs():
             at, "AC", ("norms over words", "masks too late"),
             ("training: sees later words", "padding takes its share:"),
             ("inference: one word, minus itself: 0", "the batch's pads matter"),
-            ("x.mean(1) → x.mean(-1)", "softmax(…) * mask → mask first"), strict=True):
+            ("mean(1), var(1) → axis -1", "softmax(…) * mask → mask first"), strict=True):
         box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
         text(axes, x, 362, line, 22, BAD, "bold", code=True)
         text(axes, x - 208, 38, name, 26, BAD, "bold", "left")
