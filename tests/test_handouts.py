@@ -252,7 +252,7 @@ def test_a_function_named_as_a_parameter_is_does_not_move():
     """In lesson 04 a solution takes norms as arguments, and the wrong parts of section 4 stay where they are."""
     assert takes("def f(x, norm_2, *rest, k=1, **more):\n    return norm_2(x, k, rest, more) + helper(x)") == {"helper"}
     cells = [cell.source for cell in made("04_transformer", handouts.blank).cells]
-    number = next(number for number, source in enumerate(cells) if "class Part2" in source)
+    number = next(number for number, source in enumerate(cells) if "class NormA" in source)
     assert "The suspects" in cells[number - 1]
 
 
