@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from steps_that_wait import seconds
+from steps_that_wait import timed
 from torch import Tensor
 
 from course_utils import setup
@@ -41,13 +41,8 @@ def steps(sentences: int, length: int) -> dict[str, Callable[[], Tensor]]:
 
 def compare(works: dict[str, Callable[[], Tensor]], rounds: int) -> dict:
     """Seconds of each, and how many times as long the first one takes."""
-    times = {name: [] for name in works}
-    for i in range(rounds + 1):
-        for name, work in works.items():
-            taken = seconds(work, threads=1)
-            if i > 0:                                             # the first round warms up
-                times[name].append(taken)
-    return {name: round(median(taken), 4) for name, taken in times.items()} | {
+    times = timed(works, rounds, threads=(1,))
+    return {name: round(median(taken), 4) for (name, _), taken in times.items()} | {
         "ratio": round(median(a / b for a, b in zip(*times.values(), strict=True)), 2)}
 
 

@@ -8,11 +8,12 @@ the p-value. ``--model`` only trains one; what was written is kept in ``--folder
 
 import argparse
 import json
+import tempfile
 from functools import partial
 from pathlib import Path
 
 import torch
-from rivals_deeper import NAME, STEPS, Deeper
+from rivals_deeper import NAME, SETTINGS, STEPS, Deeper
 from rivals_longer import WARMUP
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
@@ -29,7 +30,8 @@ TRANSFORMER = "Transformer"
 def settings(name: str) -> tuple[tuple[float, float], int, dict]:
     """Rate and dropout, steps, and the function that makes the model."""
     if name == NAME:
-        return (4e-3, 0.1), STEPS, {NAME: Deeper}
+        rate, dropout, _ = SETTINGS[0]
+        return (rate, dropout), STEPS, {NAME: Deeper}
     run = stored("rivals_longer", OUT.parent).results["models"][name]["final"][0]
     return (run["rate"], run["dropout"]), run["steps"], MODELS
 
@@ -56,7 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
     names = [TRANSFORMER, NAME]
     parser = argparse.ArgumentParser(description="A paired bootstrap; writes rivals_resampled.json.")
     parser.add_argument("--model", choices=names, nargs="+", default=names, help="(default: both)")
-    parser.add_argument("--folder", type=Path, default=Path(), help="for what was written (default: here)")
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()),
+                        help="for what was written, outside the course (default: %(default)s)")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     captions = Captions()

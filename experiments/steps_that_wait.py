@@ -90,14 +90,21 @@ def seconds(work: Callable[[], Tensor], threads: int) -> float:
     return clock() - started
 
 
-def compare(works: dict[str, Callable[[], Tensor]], rounds: int, threads: Sequence[int] = (1, 2)) -> dict:
-    """Tokens per second of each, by threads; and the ratios within the rounds."""
+def timed(works: dict[str, Callable[[], Tensor]], rounds: int,
+          threads: Sequence[int]) -> dict[tuple[str, int], list[float]]:
+    """`seconds` of each with each number of threads, round by round."""
     times = {(name, n): [] for name in works for n in threads}
     for i in range(rounds + 1):
         for name, n in times:
             taken = seconds(works[name], n)
             if i > 0:                                             # the first round warms up
                 times[name, n].append(taken)
+    return times
+
+
+def compare(works: dict[str, Callable[[], Tensor]], rounds: int, threads: Sequence[int] = (1, 2)) -> dict:
+    """Tokens per second of each, by threads; and the ratios within the rounds."""
+    times = timed(works, rounds, threads)
 
     def ratio(a: tuple, b: tuple) -> float:
         return round(median(y / x for x, y in zip(times[a], times[b], strict=True)), 3)

@@ -10,7 +10,7 @@ from course_utils.seq2seq import Seq2Seq
 from course_utils.transformer import Transformer
 
 sys.path.insert(0, str(EXPERIMENTS))
-script = importlib.import_module("one_sentence")
+script, steps_that_wait = map(importlib.import_module, ("one_sentence", "steps_that_wait"))
 
 
 def test_both_have_as_many_parameters():
@@ -35,7 +35,7 @@ def test_a_step_is_a_loss_of_every_word(monkeypatch):
 def test_a_ratio_is_the_median_of_the_rounds_own(monkeypatch):
     """The machine gets slower from round to round; the first round does not count."""
     times = iter([9, 1, 4, 2, 10, 1, 30, 10])
-    monkeypatch.setattr(script, "seconds", lambda work, threads: next(times))
+    monkeypatch.setattr(steps_that_wait, "seconds", lambda work, threads: next(times))
     assert script.compare({"a": None, "b": None}, rounds=3) == {"a": 10, "b": 2, "ratio": 3}
 
 
