@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -24,6 +26,9 @@ from course_utils.publish.slides import deck
 from course_utils.widgets import strip_widget_state
 from course_utils.widgets.base import javascript, stylesheet
 
+# Between a kernel and its client. Of two kernels that start at once, in two workers, both may find the same port free;
+# the later then dies. Files have a kernel's own name. (Windows has no such files.)
+TRANSPORT = "tcp" if os.name == "nt" else "ipc"
 # a page that hears which keys a widget lets through
 HEARD = "<script>let heard = []; document.onkeydown = (e) => heard.push(e.key)</script>"
 DARK = '<meta name="color-scheme" content="dark"><style>body { background: #111; color: #eee }</style>'
@@ -278,14 +283,16 @@ def only_the_remote_control_turns(page, controls, keys):
 def jupyter_server(home, *module, **places):
     """A Jupyter server, ``python -m`` with its options, that keeps what is its own in ``home``: its address. What else
     is to be in the environment: ``places``. It ends no kernel: one that is only slow would seem idle, too.
+
+    Its kernels talk through files (``TRANSPORT``), whose paths have to be short.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    places |= {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "DATA", "RUNTIME")}
-    places["IPYTHONDIR"] = str(home / "ipython")
+    places |= {f"JUPYTER_{name}_DIR": str(home / name) for name in ("CONFIG", "DATA")}
+    places |= {"IPYTHONDIR": str(home / "ipython"), "JUPYTER_RUNTIME_DIR": tempfile.mkdtemp(prefix="course-test-")}
     command = [sys.executable, "-m", *module, "--no-browser", f"--port={port}", "--ServerApp.port_retries=0",
-               "--IdentityProvider.token="]
+               "--IdentityProvider.token=", f"--KernelManager.transport={TRANSPORT}"]
     log = home / "log"
     with log.open("w") as file:
         server = subprocess.Popen(command, stdout=file, stderr=file, env={**os.environ, **places}, cwd=home)
@@ -307,6 +314,7 @@ def jupyter_server(home, *module, **places):
         except subprocess.TimeoutExpired:  # a kernel does not answer
             server.kill()
             server.wait()
+        shutil.rmtree(places["JUPYTER_RUNTIME_DIR"])
 
 
 def end_kernels(page):

@@ -12,11 +12,15 @@ Functions that go with them are in browser.py.
 
 import json
 import os
+import tempfile
 from asyncio import _set_running_loop, get_running_loop
+from uuid import uuid4
 
 import matplotlib
+import nbval.kernel
 import pytest
-from browser import close_notebooks, end_kernels, jupyter_server
+from browser import TRANSPORT, close_notebooks, end_kernels, jupyter_server
+from jupyter_client.manager import KernelManager
 
 from course_utils.doctor import BROWSERS, find_browser
 from course_utils.widgets.base import CourseWidget
@@ -33,6 +37,17 @@ CHROMIUM_FLAGS = (
     # the second lock: what slips past the request filter finds no address
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
+
+
+class OwnFiles(KernelManager):
+    """How nbval is to start a notebook's kernel (see ``TRANSPORT``)."""
+
+    def __init__(self, **options):
+        file = os.path.join(tempfile.gettempdir(), f"course-test-{uuid4()}.json")
+        super().__init__(transport=TRANSPORT, connection_file=file, **options)
+
+
+nbval.kernel.KernelManager = OwnFiles
 
 
 @pytest.fixture(scope="module", autouse=True)
