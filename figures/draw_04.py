@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 from style import BAND, RULE, area, arrow, box, card, checks, dashes, disc, grid, path, step, text, tint
 
-from course_utils.plotting import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, VALUE
+from course_utils.plotting import BAD, GOOD, INK, KEY, LINES, MUTED, PAPER, QUERY, VALUE
 
 SOURCE = ("I", "am", "here", "<eos>", "<pad>")
 READ = ("word",) * 5 + ("pad",) * 2
@@ -118,6 +118,11 @@ ALT = {
         "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
         "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là; the word that was "
         "written goes into the next pass.",
+    "04_swap":
+        "A decoder layer in which an LSTM takes the place of self-attention. Three branches leave the residual path, "
+        "pass a norm and a part, and are added to the path: first the LSTM, drawn in its own colour, above it the word "
+        "self-attention, crossed out; then cross-attention, which also reads the memory, and feed-forward, both as "
+        "they were.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -460,6 +465,29 @@ def writing():
         text(axes, 870, y, TARGET[t + 1], 22, BAD, "bold", "left")
         if t < 2:
             path(axes, (890, y + 16), (890, y + 42), (672, y + 42), (672, y + 66), color=BAD)
+    return axes
+
+
+def swap():
+    axes = card(208)
+    stream, high = 176, 76
+    box(axes, 480, 104, 944, 196, fill=BAND, edge="none", corner=10)
+    stops = [30]
+    for start, *lines in ((84, "LSTM"), (384, "cross-", "attention"), (684, "feed-", "forward")):
+        part, plus, color = start + 104, start + 212, LINES[4] if lines == ["LSTM"] else INK
+        path(axes, (start, stream), (start, high), (part - 66, high))
+        path(axes, (part + 66, high), (plus, high), (plus, stream - 13))
+        box(axes, start, 126, 82, 28, MUTED, label="norm", size=TYPE, fill=PAPER)
+        box(axes, part, high, 132, 52, color, fill=PAPER)
+        for line, words in enumerate(lines):
+            text(axes, part, high + 11 * (2 * line + 1 - len(lines)), words, TYPE, color,
+                 "bold" if color != INK else "normal")
+        arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
+        stops.append(plus + 13)
+        disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
+    arrow(axes, (stops[-1], stream), (946, stream), GOOD, 3)
+    text(axes, 188, 28, "self-attention", TYPE, MUTED)
+    path(axes, (112, 29), (264, 29), color=BAD, line=2.4, head=False)
     return axes
 
 

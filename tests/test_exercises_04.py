@@ -14,6 +14,7 @@ from course_utils import attention
 from course_utils.data.text import BOS, EOS
 from course_utils.exercises import EXERCISES
 from course_utils.exercises.lesson_04 import LESSON_04
+from course_utils.exercises.symbolic import Parts
 from course_utils.transformer import Config, DecoderLayer, EncoderLayer
 
 
@@ -153,288 +154,300 @@ def st_lerp(ids, vocab_size, smoothing):
 # --- decoder_layer -------------------------------------------------------------------------------------------
 
 @wrong("decoder_layer", "Why: cross_attention is called before self_attention, which comes first.")
-def dl_source_first(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    x = x + cross_attention(norm_1(x), memory, src_mask)
-    h = norm_2(x)
-    x = x + self_attention(h, h, mask)
-    return x + feed_forward(norm_3(x))
+def dl_source_first(layer, x, memory, mask, src_mask):
+    x = x + layer.cross_attention(layer.norm_1(x), memory, src_mask)
+    h = layer.norm_2(x)
+    x = x + layer.self_attention(h, h, mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "self_attention is called before norm_1, which comes first; norms after the sums are post-LN.")
-def dl_post_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    x = norm_1(x + self_attention(x, x, mask))
-    x = norm_2(x + cross_attention(x, memory, src_mask))
-    return norm_3(x + feed_forward(x))
+def dl_post_norm(layer, x, memory, mask, src_mask):
+    x = layer.norm_1(x + layer.self_attention(x, x, mask))
+    x = layer.norm_2(x + layer.cross_attention(x, memory, src_mask))
+    return layer.norm_3(x + layer.feed_forward(x))
 
 
 @wrong("decoder_layer", "Why: the line with `cross_attention` lost its `x +`.\n")
-def dl_one_residual_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                         norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_one_residual_lost(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "the line with `self_attention` lost its `x +`, the line with `cross_attention` lost its `x +`")
-def dl_two_residuals_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                          norm_3):
-    h = norm_1(x)
-    x = cross_attention(norm_2(self_attention(h, h, mask)), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_two_residuals_lost(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = layer.cross_attention(layer.norm_2(layer.self_attention(h, h, mask)), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: cross_attention is never called, norm_2 is never called.")
-def dl_of_a_gpt(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    return x + feed_forward(norm_3(x))
+def dl_of_a_gpt(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: norm_1 takes what self_attention returned, and belongs in front of it")
-def dl_norm_of_the_branch(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                          norm_3):
-    x = x + norm_1(self_attention(x, x, mask))
-    x = x + norm_2(cross_attention(x, memory, src_mask))
-    return x + norm_3(feed_forward(x))
+def dl_norm_of_the_branch(layer, x, memory, mask, src_mask):
+    x = x + layer.norm_1(layer.self_attention(x, x, mask))
+    x = x + layer.norm_2(layer.cross_attention(x, memory, src_mask))
+    return x + layer.norm_3(layer.feed_forward(x))
 
 
 @wrong("decoder_layer", "norm_2 gets x as it came in, not what the part before made of it")
-def dl_side_by_side(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    return x + self_attention(h, h, mask) + cross_attention(norm_2(x), memory, src_mask) + feed_forward(norm_3(x))
+def dl_side_by_side(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    written = layer.self_attention(h, h, mask)
+    return x + written + layer.cross_attention(layer.norm_2(x), memory, src_mask) + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: cross_attention was given `memory` as its query: who asks? cross_attention was given "
                         "`norm_2(")
-def dl_source_asks(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(memory, norm_2(x), src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_source_asks(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(memory, layer.norm_2(x), src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: cross_attention was given `mask` as its mask: who is hidden?")
-def dl_causal_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, mask)
-    return x + feed_forward(norm_3(x))
+def dl_causal_twice(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "self_attention was given `src_mask` as its mask: who is hidden? cross_attention was given "
                         "`mask`")
-def dl_masks_swapped(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, src_mask)
-    x = x + cross_attention(norm_2(x), memory, mask)
-    return x + feed_forward(norm_3(x))
+def dl_masks_swapped(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, src_mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "self_attention was given `x` as its keys, and `norm_1(x)` as its query. Both are")
-def dl_keys_without_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                         norm_3):
-    x = x + self_attention(norm_1(x), x, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_keys_without_norm(layer, x, memory, mask, src_mask):
+    x = x + layer.self_attention(layer.norm_1(x), x, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "self_attention was given `x` as its query, and `norm_1(x)` as its keys. Both are")
-def dl_query_without_norm(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                          norm_3):
-    x = x + self_attention(x, norm_1(x), mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_query_without_norm(layer, x, memory, mask, src_mask):
+    x = x + layer.self_attention(x, layer.norm_1(x), mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: self_attention was given `memory` as its keys: who answers?")
-def dl_reads_the_source_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                              norm_3):
-    x = x + self_attention(norm_1(x), memory, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_reads_the_source_twice(layer, x, memory, mask, src_mask):
+    x = x + layer.self_attention(layer.norm_1(x), memory, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "cross_attention is called with 2 arguments; expected 3: query, keys, mask.")
-def dl_without_a_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory)
-    return x + feed_forward(norm_3(x))
+def dl_without_a_mask(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: cross_attention was given `norm_3` as its mask: who is hidden?")
-def dl_norm_as_mask(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, norm_3)
-    return x + feed_forward(norm_3(x))
+def dl_norm_as_mask(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, layer.norm_3)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: cross_attention was given `None` as its mask: who is hidden?")
-def dl_padding_seen(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, None)
-    return x + feed_forward(norm_3(x))
+def dl_padding_seen(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, None)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "cross_attention was given `norm_2(memory)` as its keys. `memory` goes in as it is.")
-def dl_memory_normed(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), norm_2(memory), src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_memory_normed(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), layer.norm_2(memory), src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "`x` was changed")
-def dl_in_place(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x += self_attention(h, h, mask)
-    x += cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_in_place(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x += layer.self_attention(h, h, mask)
+    x += layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: norm_3 is called twice.")
-def dl_norm_twice(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return norm_3(x + feed_forward(norm_3(x)))
+def dl_norm_twice(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return layer.norm_3(x + layer.feed_forward(layer.norm_3(x)))
 
 
 @wrong("decoder_layer", "Why: nothing is added: a residual connection is x + F(x).")
-def dl_no_residual(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    return feed_forward(norm_3(cross_attention(norm_2(self_attention(h, h, mask)), memory, src_mask)))
+def dl_no_residual(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = layer.self_attention(h, h, mask)
+    x = layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: x itself is missing from the sum: a residual adds it as it was before the norm.")
-def dl_overwrites_x(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    x = norm_1(x)
-    x = x + self_attention(x, x, mask)
-    x = norm_2(x)
-    x = x + cross_attention(x, memory, src_mask)
-    x = norm_3(x)
-    return x + feed_forward(x)
+def dl_overwrites_x(layer, x, memory, mask, src_mask):
+    x = layer.norm_1(x)
+    x = x + layer.self_attention(x, x, mask)
+    x = layer.norm_2(x)
+    x = x + layer.cross_attention(x, memory, src_mask)
+    x = layer.norm_3(x)
+    return x + layer.feed_forward(x)
 
 
 @wrong("decoder_layer", "Why: norm_3 takes what feed_forward returned, and belongs in front of it.")
-def dl_norm_after(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + norm_3(feed_forward(x))
+def dl_norm_after(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.norm_3(layer.feed_forward(x))
 
 
 @wrong("decoder_layer", "Why: the last sum adds x as it came in, not what the part before made of it.")
-def dl_adds_the_old_x(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    h = x + self_attention(h, h, mask)
-    h = h + cross_attention(norm_2(h), memory, src_mask)
-    return x + feed_forward(norm_3(h))
+def dl_adds_the_old_x(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    h = x + layer.self_attention(h, h, mask)
+    h = h + layer.cross_attention(layer.norm_2(h), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(h))
 
 
 @wrong("decoder_layer", "wrong on ordinary inputs.\nWhy: the line with `feed_forward` lost its `x +`.\n")
-def dl_last_lost(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return feed_forward(norm_3(x))
+def dl_last_lost(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Write x = x + …")
-def dl_into_a_sum(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    x += feed_forward(norm_3(x))
+def dl_into_a_sum(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    x += layer.feed_forward(layer.norm_3(x))
     return x
 
 
 @wrong("decoder_layer", "what flows back to `x` is not the function's gradient")
-def dl_detached_way(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x.detach() + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_detached_way(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x.detach() + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "Why: what norm_1 returned is not used, what self_attention returned is not used.")
-def dl_unused(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    attended = x + self_attention(h, h, mask)
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x)) if attended is not None else x
+def dl_unused(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    attended = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x)) if attended is not None else x
 
 
 @wrong("decoder_layer", "self_attention is called with 4 arguments; expected 3: query, keys, mask.")
-def dl_four_given(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    return x + self_attention(h, h, h, mask)
+def dl_four_given(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    return x + layer.self_attention(h, h, h, mask)
 
 
 @wrong("decoder_layer", "On symbols: TypeError: it takes a part of `self_attention(norm_1(x))`, by [ ]. All of it is")
-def dl_first_of_two(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)[0]
-    x = x + cross_attention(norm_2(x), memory, src_mask)
-    return x + feed_forward(norm_3(x))
+def dl_first_of_two(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)[0]
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(x))
 
 
 @wrong("decoder_layer", "On symbols: TypeError: stack is none of the parts")
-def dl_stacked(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    return torch.stack([x, self_attention(h, h, mask), feed_forward(norm_3(x))]).sum(0)
+def dl_stacked(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    return torch.stack([x, layer.self_attention(h, h, mask), layer.feed_forward(layer.norm_3(x))]).sum(0)
+
+
+@wrong("decoder_layer", "Why: The layer has the parts. Write `layer.` before each: layer.norm_1(x).")
+def dl_parts_without_their_layer(layer, x, memory, mask, src_mask):
+    h = norm_1(x)  # noqa: F821
+    x = x + self_attention(h, h, mask)  # noqa: F821
+    x = x + cross_attention(norm_2(x), memory, src_mask)  # noqa: F821
+    return x + feed_forward(norm_3(x))  # noqa: F821
+
+
+@wrong("decoder_layer", "Why: Is a part's name misspelled? The layer has self_attention, cross_attention,")
+def dl_misspelled(layer, x, memory, mask, src_mask):
+    h = layer.norm1(x)
+    x = x + layer.self_attention(h, h, mask)
+    x = x + layer.cross_attention(layer.norm2(x), memory, src_mask)
+    return x + layer.feed_forward(layer.norm3(x))
 
 
 @wrong("decoder_layer", "the sum grows and grows")
-def dl_runs_away(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
+def dl_runs_away(layer, x, memory, mask, src_mask):
     for _ in range(100):
-        h = norm_1(x)
-        x = x + self_attention(h, h, mask)
+        h = layer.norm_1(x)
+        x = x + layer.self_attention(h, h, mask)
     return x
 
 
 @right("decoder_layer")
-def dl_sums(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    x = sum([x, self_attention(query=h, keys=h, mask=mask)])
-    x = torch.stack([x, cross_attention(norm_2(x), memory, src_mask)]).sum(0)
-    return torch.add(feed_forward(norm_3(x)), x)
+def dl_sums(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    x = sum([x, layer.self_attention(query=h, keys=h, mask=mask)])
+    x = torch.stack([x, layer.cross_attention(layer.norm_2(x), memory, src_mask)]).sum(0)
+    return torch.add(layer.feed_forward(layer.norm_3(x)), x)
 
 
 @right("decoder_layer")
-def dl_named(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    h = norm_1(x)
-    written = self_attention(h, keys=h, mask=mask) + x
-    read = torch.add(written, cross_attention(query=norm_2(written), keys=memory, mask=src_mask))
-    return sum([read, feed_forward(norm_3(read))])
+def dl_named(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    written = layer.self_attention(h, keys=h, mask=mask) + x
+    read = torch.add(written, layer.cross_attention(query=layer.norm_2(written), keys=memory, mask=src_mask))
+    return sum([read, layer.feed_forward(layer.norm_3(read))])
 
 
 @right("decoder_layer")
-def dl_loop(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-    parts = ((lambda h: self_attention(h, h, mask), norm_1), (lambda h: cross_attention(h, memory, src_mask), norm_2),
-             (feed_forward, norm_3))
+def dl_loop(layer, x, memory, mask, src_mask):
+    parts = ((lambda h: layer.self_attention(h, h, mask), layer.norm_1),
+             (lambda h: layer.cross_attention(h, memory, src_mask), layer.norm_2), (layer.feed_forward, layer.norm_3))
     for part, norm in parts:
         x = part(norm(x)) + x
     return x
 
 
 @wrong("decoder_layer", "Why: a line adds to x as it came in, not to what the line before made of it.")
-def dl_each_from_the_start(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2,
-                           norm_3):
-    h = norm_1(x)
-    h = x + self_attention(h, h, mask)
-    h = x + cross_attention(norm_2(h), memory, src_mask)
-    return x + feed_forward(norm_3(h))
+def dl_each_from_the_start(layer, x, memory, mask, src_mask):
+    h = layer.norm_1(x)
+    h = x + layer.self_attention(h, h, mask)
+    h = x + layer.cross_attention(layer.norm_2(h), memory, src_mask)
+    return x + layer.feed_forward(layer.norm_3(h))
 
 
 def test_a_norm_that_is_called_twice_is_right_and_it_is_said():
-    def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3):
-        x = x + self_attention(norm_1(x), norm_1(x), mask)
-        x = x + cross_attention(norm_2(x), memory, src_mask)
-        return x + feed_forward(norm_3(x))
+    def decoder_layer(layer, x, memory, mask, src_mask):
+        x = x + layer.self_attention(layer.norm_1(x), layer.norm_1(x), mask)
+        x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)
+        return x + layer.feed_forward(layer.norm_3(x))
 
     verdict = EXERCISES["decoder_layer"].judge(decoder_layer)
     assert verdict.kind == "right"
@@ -766,7 +779,9 @@ def test_solutions_keep_their_formulas():
     torch.testing.assert_close(targets, torch.tensor([[[0.05, 0.05, 0.85, 0.05], [0.85, 0.05, 0.05, 0.05]]]))
     add, x, memory = (lambda query, keys, mask: query + keys), torch.tensor(3.0), 5
     norms = [lambda x, n=n: x + n for n in (1, 10, 100)]                                    # "norms" that add
-    assert SOLUTION["decoder_layer"](x, memory, None, None, add, add, torch.square, *norms) == 37 + 137 ** 2  # 11, 37
+    layer = Parts(self_attention=add, cross_attention=add, feed_forward=torch.square,
+                  **{f"norm_{i}": norm for i, norm in enumerate(norms, start=1)})
+    assert SOLUTION["decoder_layer"](layer, x, memory, None, None) == 37 + 137 ** 2     # 11, 37
 
 
 def test_smoothed_targets_are_those_of_the_librarys_loss():
@@ -794,16 +809,16 @@ def test_the_notebooks_encoder_layer_is_torchs():
 
 def test_the_decoder_layer_is_torchs():
     torch.manual_seed(0)
-    layer = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
-    for norm in (layer.norm1, layer.norm2, layer.norm3):
+    theirs = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True, norm_first=True)
+    for norm in (theirs.norm1, theirs.norm2, theirs.norm3):
         nn.init.normal_(norm.weight)
     x, memory = torch.randn(2, 5, 8), torch.randn(2, 3, 8)
-    mine = SOLUTION["decoder_layer"](
-        x, memory, attention.causal_mask(5), None,
-        lambda query, keys, mask: layer.self_attn(query, keys, keys, attn_mask=~mask)[0],
-        lambda query, keys, mask: layer.multihead_attn(query, keys, keys)[0],
-        lambda h: layer.linear2(layer.linear1(h).relu()), layer.norm1, layer.norm2, layer.norm3)
-    torch.testing.assert_close(mine, layer(x, memory, tgt_mask=~attention.causal_mask(5)))
+    layer = Parts(self_attention=lambda query, keys, mask: theirs.self_attn(query, keys, keys, attn_mask=~mask)[0],
+                  cross_attention=lambda query, keys, mask: theirs.multihead_attn(query, keys, keys)[0],
+                  feed_forward=lambda h: theirs.linear2(theirs.linear1(h).relu()),
+                  norm_1=theirs.norm1, norm_2=theirs.norm2, norm_3=theirs.norm3)
+    mine = SOLUTION["decoder_layer"](layer, x, memory, attention.causal_mask(5), None)
+    torch.testing.assert_close(mine, theirs(x, memory, tgt_mask=~attention.causal_mask(5)))
 
 
 def test_steps_with_a_cache_are_the_whole_sentence_at_once():
@@ -840,5 +855,5 @@ def test_gradients_weighed_by_tokens_are_that_of_all_tokens():
 
 
 def test_functions_among_the_inputs_are_named():
-    named = "self_attention = self-attention, cross_attention = cross-attention, feed_forward = a feed-forward network"
+    named = "layer = a layer with self_attention, cross_attention, feed_forward, norm_1, norm_2, norm_3, x ("
     assert named in EXERCISES["decoder_layer"].judge(dl_in_place).text

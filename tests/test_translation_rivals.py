@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,8 +16,8 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals, equal, deeper = (importlib.import_module(name)
-                         for name in ("translation_rivals", "rivals_equal_time", "rivals_deeper"))
+rivals, equal, deeper, same = map(importlib.import_module, ("translation_rivals", "rivals_equal_time", "rivals_deeper",
+                                                            "rivals_same_layer"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -36,11 +37,11 @@ def test_the_lowest_loss_chooses_rate_and_dropout_together():
 
 def test_they_have_as_many_parameters():
     sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
-             for make in (*rivals.MODELS.values(), deeper.Deeper)]
+             for make in (*rivals.MODELS.values(), deeper.Deeper, same.SameLayers)]
     assert max(sizes) < 1.02 * min(sizes)
 
 
-@pytest.mark.parametrize("make", [*rivals.MODELS.values(), deeper.Deeper])
+@pytest.mark.parametrize("make", [*rivals.MODELS.values(), deeper.Deeper, same.SameLayers])
 def test_they_see_and_read_what_they_should(make):
     """Lesson 04's test: no later word is seen, every word of the source is read, and no padding is."""
     torch.manual_seed(0)
@@ -202,17 +203,19 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
     longer.main([])
     assert calls[3] == calls[4]                                       # the one that was cut off
     ours, lstm = longer.MODELS
-    assert calls[:3] == [(ours, (0.002, 0.1), seed) for seed in longer.SEEDS]
-    assert calls[4:] == [(lstm, (0.008, 0.1), 0), (lstm, (0.008, 0.3), 0), (lstm, (0.004, 0.1), 0),
-                         (lstm, (0.008, 0.1), 1), (lstm, (0.008, 0.1), 2)]     # the lowest "loss"
+    assert calls[:3] == [(ours, (rate, 0.1), 0) for rate in (0.002, 0.001, 0.004)]
+    assert calls[4:] == [(ours, (0.004, 0.1), 1), (ours, (0.004, 0.1), 2),     # the lowest "loss"
+                         (lstm, (0.008, 0.1), 0), (lstm, (0.008, 0.3), 0), (lstm, (0.004, 0.1), 0),
+                         (lstm, (0.008, 0.1), 1), (lstm, (0.008, 0.1), 2)]
     longer.main([])
-    assert len(calls) == 9                                            # nothing is left to do
+    assert len(calls) == 11                                           # nothing is left to do
 
 
-def test_the_deeper_rival_writes_what_it_computes_at_once():
+@pytest.mark.parametrize("make", [partial(deeper.Deeper, d_embed=16), same.SameLayers])
+def test_a_deeper_rival_writes_what_it_computes_at_once(make):
     """Word by word, its state is that of both layers."""
     torch.manual_seed(0)
-    model = deeper.Deeper((90, 90), 0.1, 16, 12).double().eval()
+    model = make((90, 90), 0.1, d_model=12).double().eval()
     source, words = torch.randint(4, 80, (2, 6)), torch.randint(4, 80, (2, 4))
     with torch.no_grad():
         memory, state = model.encode(source)
@@ -223,10 +226,22 @@ def test_the_deeper_rival_writes_what_it_computes_at_once():
     assert torch.allclose(torch.cat(steps, dim=1), model(source, words)[0], rtol=0, atol=1e-12)
 
 
-def test_the_deeper_runs_are_as_they_say():
-    runs = stored("rivals_deeper").results["runs"]
-    assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == deeper.SETTINGS
-    assert all(run["steps"] == deeper.STEPS for run in runs)
+def test_the_rival_in_the_same_layers_differs_from_the_transformer_in_self_attention_only():
+    ours = rivals.transformer((90, 90), 0.1)
+    theirs = same.SameLayers((90, 90), 0.1, d_model=192)
+    kinds = [{name: type(part) for name, part in model.named_modules()} for model in (ours, theirs)]
+    differ = {name for names in kinds for name in names if kinds[0].get(name) != kinds[1].get(name)}
+    assert all(".self_attention" in name or name in ("", "decoder.layers.0", "decoder.layers.1") for name in differ)
+    assert not theirs.positions.any()
+    assert {type(part) for name, part in theirs.named_modules() if "self_attention" in name} == {
+        same.BothWays, torch.nn.LSTM}
+
+
+@pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same)])
+def test_the_deeper_runs_are_as_they_say(name, script):
+    runs = stored(name).results["runs"]
+    assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == script.SETTINGS
+    assert all(run["steps"] == script.STEPS for run in runs)
 
 
 def test_one_rival_alone_goes_on_where_it_stopped(monkeypatch, tmp_path):

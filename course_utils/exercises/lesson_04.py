@@ -14,7 +14,7 @@ from ..data.text import BOS, EOS
 from .engine import Exercise, each
 from .inputs import maker, number, randn, sizes
 from .lesson_03 import renormalized
-from .symbolic import Layer
+from .symbolic import Layer, Parts
 
 
 def layer_norm(x, gain, bias, eps):
@@ -164,15 +164,14 @@ def layer_inputs(rng):
 ASKS = {"query": "who asks?", "keys": "who answers?", "mask": "who is hidden?"}
 
 
-def decoder_layer(x, memory, mask, src_mask, self_attention, cross_attention,
-                  feed_forward, norm_1, norm_2, norm_3):
+def decoder_layer(layer, x, memory, mask, src_mask):
     """Self-attention, cross-attention, feed_forward, each with its own residual and a norm in front of the sublayer
     (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
     """
-    h = norm_1(x)
-    x = x + self_attention(h, h, mask)                    # what have I written?
-    x = x + cross_attention(norm_2(x), memory, src_mask)  # what is the source?
-    return x + feed_forward(norm_3(x))                    # each on its own
+    h = layer.norm_1(x)
+    x = x + layer.self_attention(h, h, mask)                          # what is written
+    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)  # the source
+    return x + layer.feed_forward(layer.norm_3(x))                    # each on its own
 
 
 def _decoder_inputs(rng):
@@ -180,11 +179,17 @@ def _decoder_inputs(rng):
     x, _, self_attention, feed_forward, norm_1, norm_2 = layer_inputs(rng)
     B, T_q, d = x.shape
     T_k = max(x.shape) + number(rng, 1, 4)
-    return (x, randn(rng, B, T_k, d), attention.causal_mask(T_q), _words(rng, B, T_k), self_attention,
-            Function("cross-attention", _look(rng, d)), feed_forward, norm_1, norm_2, _norm_part(rng, d))
+    memory, src_mask = randn(rng, B, T_k, d), _words(rng, B, T_k)
+    layer = Parts(self_attention=self_attention, cross_attention=Function("cross-attention", _look(rng, d)),
+                  feed_forward=feed_forward, norm_1=norm_1, norm_2=norm_2, norm_3=_norm_part(rng, d))
+    return layer, x, memory, attention.causal_mask(T_q), src_mask
 
 
-DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs}, asks=ASKS)
+DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": _decoder_inputs}, reasons={
+    "NameError": "The layer has the parts. Write `layer.` before each: layer.norm_1(x).",
+    "AttributeError": "Is a part's name misspelled? The layer has self_attention, cross_attention, feed_forward, and "
+                      "norm_1 to norm_3.",
+}, asks=ASKS)
 
 
 def moves(layer, x, t):

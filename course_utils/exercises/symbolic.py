@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import torch
@@ -124,6 +125,13 @@ def named(right: Formula, mine: Formula) -> dict[Formula, str]:
     return names
 
 
+class Parts(SimpleNamespace):
+    """A layer, for a function that is its ``forward``: its parts by name."""
+
+    def __repr__(self) -> str:
+        return f"a layer with {', '.join(vars(self))}"
+
+
 class Run(NamedTuple):
     """What a function makes of symbols."""
 
@@ -137,7 +145,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Layer(Exercise):
-    """An exercise whose function gets a tensor, and parts to call.
+    """An exercise whose function gets a tensor, and parts to call: as arguments, or all in one (`Parts`).
 
     It first runs on symbols: if it computes something else than the solution, it is told why, or else both are shown.
     All else is judged on numbers, as everywhere, and so is what symbols cannot follow: any operation but calls of the
@@ -220,16 +228,24 @@ class Layer(Exercise):
         return f"{told}: {self.asks[role]}"
 
     def _other_counts(self, mine: Run, right: Run) -> list[str]:
-        counts = [(part, mine.calls.count(part), right.calls.count(part)) for part in self.parameters]
+        counts = [(part, mine.calls.count(part), right.calls.count(part)) for part in self.parts]
         return [_times(part, n) for part, n, expected in counts if n != expected]
 
     def _lost(self, mine: Run, make) -> list[str]:
         """The parts whose `x +` was forgotten, if this alone makes of the solution what is mine."""
-        parts = [part for part in self.parameters if not part.startswith("norm")]
+        parts = [part for part in self.parts if not part.startswith("norm")]
         for lost in (some for n in range(1, len(parts)) for some in combinations(parts, n)):
             if self._run(self.solution, make, lost).result == mine.result:
                 return [f"the line with `{part}` lost its `x +`" for part in lost]
         return []
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of what its function can call, in order."""
+        arguments = next(iter(self.cases.values()))(torch.Generator().manual_seed(0))
+        return [name for argument in zip(self.parameters, arguments, strict=True)
+                for name, value in (vars(argument[1]).items() if isinstance(argument[1], Parts) else [argument])
+                if callable(value)]
 
     def _run(self, function, make, lost=()) -> Run:
         """Call a function with symbols; what is added to the result of a part in `lost` is lost."""
@@ -238,6 +254,8 @@ class Layer(Exercise):
         def symbol(name, value):
             if isinstance(value, Tensor):
                 return Formula((name,))
+            if isinstance(value, Parts):
+                return Parts(**{name: symbol(name, part) for name, part in vars(value).items()})
             made = Alone if name in lost else Formula
             return Part(name, inspect.signature(value), made, calls, given) if callable(value) else value
 
