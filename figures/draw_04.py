@@ -119,10 +119,9 @@ ALT = {
         "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là; the word that was "
         "written goes into the next pass.",
     "04_swap":
-        "A decoder layer in which an LSTM takes the place of self-attention. Three branches leave the residual path, "
-        "pass a norm and a part, and are added to the path: first the LSTM, drawn in its own colour, above it the word "
-        "self-attention, crossed out; then cross-attention, which also reads the memory, and feed-forward, both as "
-        "they were.",
+        "A decoder layer in which an LSTM stands in place of self-attention. Three branches leave the residual path, "
+        "pass a norm and a part, and are added to the path: first the LSTM, drawn in its own colour, then "
+        "cross-attention and feed-forward, both as they were.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -486,8 +485,7 @@ def swap():
         stops.append(plus + 13)
         disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
     arrow(axes, (stops[-1], stream), (946, stream), GOOD, 3)
-    text(axes, 188, 28, "self-attention", TYPE, MUTED)
-    path(axes, (112, 29), (264, 29), color=BAD, line=2.4, head=False)
+    text(axes, 188, 28, "in place of self-attention", TYPE, LINES[4])
     return axes
 
 
