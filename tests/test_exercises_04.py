@@ -457,26 +457,26 @@ def test_a_norm_that_is_called_twice_is_right_and_it_is_said():
 # --- moves ---------------------------------------------------------------------------------------------------
 
 @right("moves")
-def mv_random_word(layer, x, t):
+def mv_random_word(run, x, t):
     changed = torch.cat([x[:t], torch.randn_like(x[t:t + 1]), x[t + 1:]])
-    return ~torch.isclose(layer(changed), layer(x), atol=1e-5).all(dim=-1)
+    return ~torch.isclose(run(changed), run(x), atol=1e-5).all(dim=-1)
 
 
 @right("moves")
-def mv_in_a_loop(layer, x, t):
+def mv_in_a_loop(run, x, t):
     """Without the word: a vector of zeros in its place."""
     changed = x.clone()
     changed[t] = 0
     return torch.tensor([not torch.allclose(new, old, atol=1e-5)
-                         for new, old in zip(layer(changed), layer(x), strict=True)])
+                         for new, old in zip(run(changed), run(x), strict=True)])
 
 
 def answered(change=torch.neg, found=lambda new, old: (new - old).abs().amax(dim=-1) > 1e-4):
     """An answer with another change, or another comparison."""
-    def moves(layer, x, t):
+    def moves(run, x, t):
         changed = x.clone()
         changed[t] = change(x[t])
-        return found(layer(changed), layer(x))
+        return found(run(changed), run(x))
     return moves
 
 
@@ -495,15 +495,15 @@ def test_a_change_or_a_comparison_that_is_wrong(answer, why):
 
 
 @wrong("moves", "`x` was changed")
-def mv_writes_into_x(layer, x, t):
-    before = layer(x)
+def mv_writes_into_x(run, x, t):
+    before = run(x)
     x[t] = -x[t]
-    return (layer(x) - before).abs().amax(dim=-1) > 1e-4
+    return (run(x) - before).abs().amax(dim=-1) > 1e-4
 
 
 @wrong("moves", "Other words were changed as well")
-def mv_all_words(layer, x, t):
-    return (layer(-x) - layer(x)).abs().amax(dim=-1) > 1e-4
+def mv_all_words(run, x, t):
+    return (run(-x) - run(x)).abs().amax(dim=-1) > 1e-4
 
 
 def test_an_output_moves_when_it_sees_the_word():
@@ -511,8 +511,8 @@ def test_an_output_moves_when_it_sees_the_word():
     exercise = EXERCISES["moves"]
     for condition, make in exercise.cases.items():
         for seed in range(50):
-            layer, x, t = make(torch.Generator().manual_seed(seed))
-            assert torch.equal(exercise.solution(layer, x, t), layer.sees[:, t]), condition
+            run, x, t = make(torch.Generator().manual_seed(seed))
+            assert torch.equal(exercise.solution(run, x, t), run.sees[:, t]), condition
 
 
 # --- write ---------------------------------------------------------------------------------------------------

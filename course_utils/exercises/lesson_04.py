@@ -192,11 +192,11 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
 }, asks=ASKS)
 
 
-def moves(layer, x, t):
-    """Which outputs of layer, x ``(T, d)`` to ``(T_q, d)``, move when x[t] changes: ``(T_q,)``, boolean."""
+def moves(run, x, t):
+    """Which outputs of run, a layer: x ``(T, d)`` to ``(T_q, d)``, move when x[t] changes: ``(T_q,)``, boolean."""
     changed = x.clone()
     changed[t] = -x[t]                                  # + 1 would be normalized away
-    difference = layer(changed) - layer(x)              # (T_q, d)
+    difference = run(changed) - run(x)                  # (T_q, d)
     return difference.abs().amax(dim=-1) > 1e-4         # more than rounding
 
 
@@ -270,7 +270,7 @@ MOVES = Exercise(moves, {"moved": "T_q"}, {
     ("Small outputs move by small amounts: with so large a tolerance you miss them. 1e-4 is more than rounding.",
      "> 1e-4", "> 0.1"),
 ), reasons={
-    "IndexError": "There are T_q outputs and T words, and the two differ: go through the rows of what layer returns.",
+    "IndexError": "There are T_q outputs and T words, and the two differ: go through the rows of what run returns.",
 })
 
 
