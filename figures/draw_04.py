@@ -83,13 +83,12 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Four parts besides attention, and why. Order is ignored, so words are numbered: a vector of its position is "
-        "added to each word's; this is for the order. The others are for stacking layers. From layer to layer words "
-        "become alike, so the residual path leaves a path open: x goes straight on, a branch leads through a sublayer "
-        "F, and what F computes is added, x + F(x). Each sum is larger, so a branch reads the path at one scale, by "
-        "LayerNorm: three tokens, a column for each; the mean μ and the standard deviation σ are those of one column. "
-        "Attention only averages, so the feed-forward network makes new features: three tokens, for each the same "
-        "small network, narrow, wide, narrow.",
+        "Three parts for stacking layers, each with a problem and its remedy. From layer to layer words become alike, "
+        "so the residual path leaves a path open: x goes straight on, a branch leads through a sublayer F, and what F "
+        "computes is added, x + F(x). Each sum is larger, so a branch reads the path at one scale, by LayerNorm: three "
+        "tokens, a column for each; the mean μ and the standard deviation σ are those of one column. Attention only "
+        "averages, so the feed-forward network makes new features: three tokens, for each the same small network, "
+        "narrow, wide, narrow.",
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
@@ -260,55 +259,41 @@ def encoder_layer():
 
 
 def parts():
-    axes = card(424)
-    at = (122, 361, 600, 839)
-    for left, right, what, color in ((8, 236, "for the order", QUERY),
-                                     (247, 953, "for stacking layers", GOOD)):
-        path(axes, (left, 380), (right, 380), color=color, line=3, head=False)
-        text(axes, (left + right) / 2, 402, what, 21, color, "bold")
-    for x, name, why, what in zip(at, ("positions", "residual path", "LayerNorm", "feed-forward"),
-                                  ("order is ignored:", "words become alike:", "each sum is larger:",
-                                   "attention averages:"),
-                                  ("number the words", "leave a path open", "read at one scale", "make new features"),
-                                  strict=True):
-        box(axes, x, 190, 229, 356, fill=BAND, edge="none", corner=10)
-        text(axes, x, 38, name, 22, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 314, why, TYPE)
-        text(axes, x, 344, what, TYPE, INK, "bold")
+    axes = card(372)
+    at = (164, 480, 796)
+    for x, name, problem, remedy in zip(at, ("residual path", "LayerNorm", "feed-forward"),
+                                        ("words become alike", "each sum is larger", "attention only averages"),
+                                        ("leave a path open", "read at one scale", "make new features"), strict=True):
+        box(axes, x, 186, 304, 356, fill=BAND, edge="none", corner=10)
+        text(axes, x, 36, name, 24, GOOD if name == "residual path" else INK, "bold")
+        text(axes, x, 306, problem, 22, BAD)
+        text(axes, x, 340, f"→ {remedy}", 22, GOOD, "bold")
+    x = at[0]
+    arrow(axes, (x - 120, 186), (x + 34, 186), GOOD, 3)
+    arrow(axes, (x + 62, 186), (x + 124, 186), GOOD, 3)
+    path(axes, (x - 92, 186), (x - 92, 106), (x - 62, 106))
+    box(axes, x - 12, 106, 100, 48, fill=PAPER, label="$F$", size=22)
+    path(axes, (x + 38, 106), (x + 48, 106), (x + 48, 171))
+    disc(axes, x + 48, 186, "+", GOOD, radius=14, size=22)
+    text(axes, x - 110, 210, "$x$", 26)
+    text(axes, x, 258, "$x + F(x)$", 26)
     x = at[1]
-    arrow(axes, (x - 100, 190), (x + 24, 190), GOOD, 3)
-    arrow(axes, (x + 52, 190), (x + 102, 190), GOOD, 3)
-    path(axes, (x - 76, 190), (x - 76, 112), (x - 56, 112))
-    box(axes, x - 14, 112, 84, 48, fill=PAPER, label="$F$", size=22)
-    path(axes, (x + 28, 112), (x + 38, 112), (x + 38, 175))
-    disc(axes, x + 38, 190, "+", GOOD, radius=14, size=22)
-    text(axes, x - 92, 212, "$x$", 26)
-    text(axes, x, 264, "$x + F(x)$", 26)
-    x = at[2]
     block = np.random.default_rng(3).uniform(size=(3, FEATURES))
     for t, word in enumerate(block):
         shade, color = (1, GOOD) if t == 2 else (0.45, INK)
-        grid(axes, x - 106 + 48 * t, 78, shade * word[:, None], color, (38, 15), frame=3 * (t == 2))
-    arrow(axes, (x + 31, 138), (x + 52, 138), GOOD, 2.4)
-    text(axes, x + 80, 138, "$\\mu,\\ \\sigma$", 26, GOOD)
-    text(axes, x, 222, "mean, std", TYPE, GOOD)
-    text(axes, x, 264, "$(x - \\mu)\\ /\\ \\sigma$", 26)
-    x = at[3]
-    for token in (x - 72, x, x + 72):
-        area(axes, (token - 12, 92), (token + 12, 92), (token + 32, 138), (token - 32, 138), fill=tint(VALUE, 0.35))
-        area(axes, (token - 32, 138), (token + 32, 138), (token + 12, 184), (token - 12, 184), fill=tint(VALUE, 0.35))
-        path(axes, (token - 32, 138), (token + 32, 138), color=PAPER, line=2, head=False)
-        arrow(axes, (token, 74), (token, 90))
-        arrow(axes, (token, 185), (token, 207))
-    text(axes, x, 264, "linear, ReLU, linear", 20)
-    x = at[0]
-    waves = 0.5 + 0.5 * np.sin(1.7 * np.arange(3)[:, None] / 1.6 ** np.arange(4) + np.pi / 2 * (np.arange(4) % 2))
-    for token, (word, wave) in enumerate(zip(block, waves, strict=True)):
-        left = x - 85 + 62 * token
-        grid(axes, left, 84, 0.45 * word[:4, None], INK, (46, 15), frame=0)
-        text(axes, left + 23, 160, "+", 22)
-        grid(axes, left, 176, wave[:, None], QUERY, (46, 15), frame=0)
-    text(axes, x, 264, "word + position", 20)
+        grid(axes, x - 126 + 54 * t, 74, shade * word[:, None], color, (44, 15), frame=3 * (t == 2))
+    arrow(axes, (x + 32, 134), (x + 58, 134), GOOD, 2.4)
+    text(axes, x + 92, 134, "$\\mu,\\ \\sigma$", 26, GOOD)
+    text(axes, x, 218, "mean, std of each token", TYPE, GOOD)
+    text(axes, x, 258, "$(x - \\mu)\\ /\\ \\sigma$", 26)
+    x = at[2]
+    for token in (x - 90, x, x + 90):
+        area(axes, (token - 14, 88), (token + 14, 88), (token + 38, 134), (token - 38, 134), fill=tint(VALUE, 0.35))
+        area(axes, (token - 38, 134), (token + 38, 134), (token + 14, 180), (token - 14, 180), fill=tint(VALUE, 0.35))
+        path(axes, (token - 38, 134), (token + 38, 134), color=PAPER, line=2, head=False)
+        arrow(axes, (token, 70), (token, 86))
+        arrow(axes, (token, 181), (token, 203))
+    text(axes, x, 258, "linear, ReLU, linear", TYPE)
     return axes
 
 

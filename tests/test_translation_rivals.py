@@ -16,8 +16,8 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals, equal, deeper, same = map(importlib.import_module, ("translation_rivals", "rivals_equal_time", "rivals_deeper",
-                                                            "rivals_same_layer"))
+rivals, equal, deeper, same, deep = map(importlib.import_module, (
+    "translation_rivals", "rivals_equal_time", "rivals_deeper", "rivals_same_layer", "rivals_deep_transformer"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -237,7 +237,8 @@ def test_the_rival_in_the_same_layers_differs_from_the_transformer_in_self_atten
         same.BothWays, torch.nn.LSTM}
 
 
-@pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same)])
+@pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same),
+                                             ("rivals_deep_transformer", deep)])
 def test_the_deeper_runs_are_as_they_say(name, script):
     runs = stored(name).results["runs"]
     assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == script.SETTINGS
