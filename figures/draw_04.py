@@ -83,11 +83,11 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts for stacking layers, each with a problem and its remedy. From layer to layer words become alike, "
+        "Three parts for stacking layers, each with a problem and its remedy. From layer to layer tokens become alike, "
         "so the residual path leaves a path open: x goes straight on, a branch leads through a sublayer F, and what F "
-        "computes is added, x + F(x). Each sum is larger, so a branch reads the path at one scale, by LayerNorm: three "
-        "tokens, a column for each; the mean μ and the standard deviation σ are those of one column. Attention only "
-        "averages, so the feed-forward network makes new features: three tokens, for each the same small network, "
+        "computes is added, x + F(x). The sums keep growing, so a branch reads the path at one scale, by LayerNorm: "
+        "three tokens, a column for each; the mean μ and the standard deviation σ are those of one column. Attention "
+        "only averages, so the feed-forward network makes new features: three tokens, for each the same small network, "
         "narrow, wide, narrow.",
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
@@ -106,7 +106,7 @@ ALT = {
         "each word of the target, x at 0, 1 and 2, which changes. Right, read: a column for each word of the memory, "
         "five words and two pads, which changes.",
     "04_bugs":
-        "Two bugs in a decoder layer. A, its norm averages over words: a block of four columns, one per word of “<bos> "
+        "Two bugs in a decoder layer. A normalizes over words: a block of four columns, one per word of “<bos> "
         "je suis là”; one "
         "row is framed through all four. In training it sees later words; when the model begins to write, only “<bos>” "
         "is there, and a word minus itself is 0 (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
@@ -199,7 +199,7 @@ def map():
     text(axes, 706, 198, "keys", TYPE, KEY, "bold", "left")
     text(axes, 764, 198, "and", TYPE, align="left")
     text(axes, 808, 198, "values,", TYPE, VALUE, "bold", "left")
-    text(axes, 706, 222, "each layer its own", TYPE, align="left")
+    text(axes, 706, 222, "separate per layer", TYPE, align="left")
     return axes
 
 
@@ -262,7 +262,7 @@ def parts():
     axes = card(372)
     at = (164, 480, 796)
     for x, name, problem, remedy in zip(at, ("residual path", "LayerNorm", "feed-forward"),
-                                        ("words become alike", "each sum is larger", "attention only averages"),
+                                        ("tokens become alike", "the sums keep growing", "attention only averages"),
                                         ("leave a path open", "read at one scale", "make new features"), strict=True):
         box(axes, x, 186, 304, 356, fill=BAND, edge="none", corner=10)
         text(axes, x, 36, name, 24, GOOD if name == "residual path" else INK, "bold")
@@ -394,7 +394,7 @@ def bugs():
     axes = card(396)
     at = (243, 717)
     for x, name, what, training, writing, line in zip(
-            at, "AC", ("norms over words", "masks too late"),
+            at, "AC", ("normalizes over words", "masks too late"),
             ("training: sees later words", "padding takes its share:"),
             ("inference: one word, minus itself: 0", "the batch's pads matter"),
             ("mean(1), var(1) → axis -1", "softmax(…) * mask → mask first"), strict=True):
