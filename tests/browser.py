@@ -314,7 +314,7 @@ def jupyter_server(home, *module, **places):
         except subprocess.TimeoutExpired:  # a kernel does not answer
             server.kill()
             server.wait()
-        shutil.rmtree(places["JUPYTER_RUNTIME_DIR"])
+        shutil.rmtree(places["JUPYTER_RUNTIME_DIR"], ignore_errors=True)  # a kernel may still remove its own
 
 
 def end_kernels(page):

@@ -243,9 +243,9 @@ class Layer(Exercise):
     def parts(self) -> list[str]:
         """The names of what its function can call, in order."""
         arguments = next(iter(self.cases.values()))(torch.Generator().manual_seed(0))
-        return [name for argument in zip(self.parameters, arguments, strict=True)
-                for name, value in (vars(argument[1]).items() if isinstance(argument[1], Parts) else [argument])
-                if callable(value)]
+        return [name for parameter, value in zip(self.parameters, arguments, strict=True)
+                for name, part in (vars(value) if isinstance(value, Parts) else {parameter: value}).items()
+                if callable(part)]
 
     def _run(self, function, make, lost=()) -> Run:
         """Call a function with symbols; what is added to the result of a part in `lost` is lost."""
