@@ -1,30 +1,27 @@
 """Lesson 04: its model with each of two planted bugs, and without one (B).
 
 ``python experiments/planted_bugs.py`` trains the three at every seed, for the lesson's steps, and writes to
-``planted_bugs.json`` the loss and BLEU on the lesson's test set, also when its sources have more padding than their
-batches need. The code is the lesson's own, read from the notebook.
+``planted_bugs.json`` the loss, BLEU on the lesson's test set, and what becomes of its shortest sentences, translated
+one by one and in a batch with the longest. The code is the lesson's own, read from the notebook.
 """
 
 import argparse
 import ast
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import torch
-import torch.nn.functional as F
 
 from course_utils.claims.stored import store
-from course_utils.data.text import PAD
-from course_utils.metrics import bleu
+from course_utils.metrics import bleu, length_groups
 from course_utils.training import fit
 
 HERE = Path(__file__).resolve().parent
 LESSON = HERE.parent / "notebooks" / "04_transformer.ipynb"
 STEPS = 1000
-PADS = (50, 100, 200)
-"""How many pads more than the batch needs."""
 DATA = {"seed", "train", "test", "english", "french", "train_ids", "sizes", "batches", "replaced"}
 
 
@@ -56,18 +53,25 @@ def train(name: str, lesson_04: dict, steps: int) -> dict:
         lesson_04["plant"](name, layer)
     log = fit(model, lesson_04["batches"](), steps=steps, lr=6e-3, loss=lesson_04["loss"], live=False,
               label=f"{name}, seed {seed}")
-    sources, references = ([getattr(pair, side) for pair in lesson_04["test"]] for side in ("source", "target"))
-
-    def score(more_pads: int) -> float:
-        def encoder(source: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            return model.encoder(F.pad(source, (0, more_pads), value=PAD))
-        padded = SimpleNamespace(encoder=encoder, decoder=model.decoder)
-        written = [words for i in range(0, len(sources), 60) for words in translate(padded, sources[i:i + 60])]
-        return round(bleu(written, references), 1)
-
+    test = lesson_04["test"]
+    batches = [test[i:i + 60] for i in range(0, len(test), 60)]
+    written = [words for batch in batches for words in translate(model, [pair.source for pair in batch])]
     return {"seed": seed, "loss": [round(sum(log.loss[i:i + 10]) / len(log.loss[i:i + 10]), 3)
                                    for i in range(0, len(log.loss), 10)],
-            "bleu": score(0), "padded": {str(n): score(n) for n in PADS}}
+            "bleu": round(bleu(written, [pair.target for pair in test]), 1),
+            "short": neighbours(partial(translate, model), test)}
+
+
+def neighbours(translate: Callable[[list], list], test: list) -> dict:
+    """Of the sentences in the first group of lengths: BLEU alone and beside the longest, and how many change."""
+    short = [test[i] for i in next(iter(length_groups(test).values()))]
+    longest = max((pair.source for pair in test), key=len)
+    alone = [translate([pair.source])[0] for pair in short]
+    *beside, _ = translate([pair.source for pair in short] + [longest])
+    references = [pair.target for pair in short]
+    return {"sentences": len(short), "alone": round(bleu(alone, references), 1),
+            "beside": round(bleu(beside, references), 1),
+            "changed": sum(a != b for a, b in zip(alone, beside, strict=True))}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
         lesson_04 = lesson(seed)
         for name, runs in results["models"].items():
             runs.append(train(name, lesson_04, options.steps))
-            print(name, *(runs[-1][what] for what in ("seed", "bleu", "padded")), runs[-1]["loss"][-1], flush=True)
+            print(name, *(runs[-1][what] for what in ("seed", "bleu", "short")), runs[-1]["loss"][-1], flush=True)
             store(options.out, command, options.seeds, results)
 
 

@@ -57,7 +57,7 @@ def test_the_three_differ_in_their_part_only(trained):
     assert first[-1] == {"steps": script.STEPS, "lr": 6e-3, "loss": "loss", "live": False}
     assert command == "python experiments/planted_bugs.py --steps 1000 --seeds 1"
     assert results["models"]["A"] == [{"seed": 1, "loss": [1.5, 1.5], "bleu": 0.0,
-                                        "padded": dict.fromkeys(map(str, script.PADS), 0.0)}]
+                                        "short": {"sentences": 10, "alone": 0.0, "beside": 0.0, "changed": 0}}]
 
 
 def test_only_the_axis_of_the_norm_differs(few_sentences):
@@ -72,18 +72,23 @@ def test_only_the_axis_of_the_norm_differs(few_sentences):
     torch.testing.assert_close(norm(x), plain * norm.weight + norm.bias)
 
 
-def test_sources_are_padded_by_each_number_of_pads(few_sentences, monkeypatch):
-    names, widths = script.lesson(0), []
+def test_a_translation_that_depends_on_its_neighbours_is_counted(few_sentences):
+    test = script.lesson(0)["test"]
+    short = [pair for pair in test if 4 <= len(pair.source) <= 9]
+    assert len(short) > 3
+    given = []
 
-    def noted(model, sources):
-        _, src_mask = model.encoder(names["encode_sources"](sources, names["english"]))
-        widths.append((src_mask.size(-1), int(src_mask.sum())))
-        return [["oui"] for _ in sources]
+    def translate(sentences):                                   # right, but for two sentences that are not alone
+        given.append(sentences)
+        right = [next(pair.target for pair in test if pair.source == source) for source in sentences]
+        return right if len(sentences) == 1 else [["non"], ["non"], *right[2:]]
 
-    monkeypatch.setattr(script, "fit", lambda *_, **__: SimpleNamespace(loss=[1.0]))
-    script.train("B", names | {"translate": noted}, 1)
-    needed = widths[:2]                                         # of 70 sentences in batches of 60
-    assert widths == [(least + n, words) for n in (0, *script.PADS) for least, words in needed]
+    measured = script.neighbours(translate, test)
+    assert measured.pop("beside") < measured.pop("alone") == 100
+    assert measured == {"sentences": len(short), "changed": 2}
+    *alone, (*beside, longest) = given
+    assert [sentence for one in alone for sentence in one] == beside == [pair.source for pair in short]
+    assert len(longest) == max(len(pair.source) for pair in test)
 
 
 def test_the_stored_runs_are_those_of_the_script():
@@ -93,4 +98,4 @@ def test_the_stored_runs_are_those_of_the_script():
     for runs in measured.results["models"].values():
         assert [run["seed"] for run in runs] == list(measured.seeds) == [0, 1, 2, 3, 4]
         assert all(len(run["loss"]) == script.STEPS / 10 for run in runs)
-        assert all([*run["padded"]] == [*map(str, script.PADS)] for run in runs)
+        assert all(run["short"]["sentences"] == 60 for run in runs)
