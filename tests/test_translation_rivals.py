@@ -16,8 +16,9 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals, equal, deeper, same, deep = map(importlib.import_module, (
-    "translation_rivals", "rivals_equal_time", "rivals_deeper", "rivals_same_layer", "rivals_deep_transformer"))
+rivals, equal, deeper, same, deep, turned = map(importlib.import_module, (
+    "translation_rivals", "rivals_equal_time", "rivals_deeper", "rivals_same_layer", "rivals_deep_transformer",
+    "rivals_rotary"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -37,11 +38,11 @@ def test_the_lowest_loss_chooses_rate_and_dropout_together():
 
 def test_they_have_as_many_parameters():
     sizes = [sum(weights.numel() for weights in make((5930, 6483), 0.1).parameters())
-             for make in (*rivals.MODELS.values(), deeper.Deeper, same.SameLayers)]
+             for make in (*rivals.MODELS.values(), deeper.Deeper, same.SameLayers, turned.rotary)]
     assert max(sizes) < 1.02 * min(sizes)
 
 
-@pytest.mark.parametrize("make", [*rivals.MODELS.values(), deeper.Deeper, same.SameLayers])
+@pytest.mark.parametrize("make", [*rivals.MODELS.values(), deeper.Deeper, same.SameLayers, turned.rotary])
 def test_they_see_and_read_what_they_should(make):
     """Lesson 04's test: no later word is seen, every word of the source is read, and no padding is."""
     torch.manual_seed(0)
@@ -211,11 +212,11 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
     assert len(calls) == 11                                           # nothing is left to do
 
 
-@pytest.mark.parametrize("make", [partial(deeper.Deeper, d_embed=16), same.SameLayers])
-def test_a_deeper_rival_writes_what_it_computes_at_once(make):
+@pytest.mark.parametrize("make", [partial(deeper.Deeper, d_embed=16), same.SameLayers, turned.rotary])
+def test_a_rival_writes_what_it_computes_at_once(make):
     """Word by word, its state is that of both layers."""
     torch.manual_seed(0)
-    model = make((90, 90), 0.1, d_model=12).double().eval()
+    model = make((90, 90), 0.1, d_model=16).double().eval()
     source, words = torch.randint(4, 80, (2, 6)), torch.randint(4, 80, (2, 4))
     with torch.no_grad():
         memory, state = model.encode(source)
@@ -235,6 +236,19 @@ def test_the_rival_in_the_same_layers_differs_from_the_transformer_in_self_atten
     assert not theirs.positions.any()
     assert {type(part) for name, part in theirs.named_modules() if "self_attention" in name} == {
         same.BothWays, torch.nn.LSTM}
+
+
+def test_a_rotary_transformer_has_no_other_positions():
+    """One with the same weights that does not rotate ignores the order of the source."""
+    torch.manual_seed(0)
+    model = turned.rotary((90, 90), 0.0).double().eval()
+    plain = rivals.transformer((90, 90), 0.0).double().eval()
+    plain.load_state_dict(model.state_dict())
+    plain.positions.zero_()
+    source, words = torch.randint(4, 80, (1, 6)), torch.randint(4, 80, (1, 4))
+    with torch.no_grad():
+        moved = [(m(source.flip(1), words)[0] - m(source, words)[0]).abs().max() for m in (plain, model)]
+    assert moved[0] < 1e-12 < 1e-6 < moved[1]
 
 
 @pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same),
