@@ -25,7 +25,7 @@ from course_utils.publish.slides import deck
 from course_utils.widgets import Translator
 
 HERE = Path(__file__).parent
-LESSON, SLIDE = "04_transformer", "The LSTM's chain grows with the sentence, the Transformer's does not"
+LESSON, SLIDE = "04_transformer", "The LSTM's chain grows, the Transformer's does not"
 WRONG = '''def masked_softmax(scores, mask):
     weights = scores.softmax(dim=-1)
     return weights * mask'''
@@ -95,7 +95,7 @@ def main() -> None:
         file = Path(folder) / "page.html"
         save("attention", taken(page, file, attention_view(), ".attention-view"), 1000)
         save("check", taken(page, file, check(), "#shown"), 1000)
-        save("slide", slide(page, file), 1280)
+        save("slide", slide(page, file), 1200)
         browser.close()
 
 

@@ -52,6 +52,12 @@ def test_three_pictures_are_small_and_have_words():
             assert picture.width >= 900
 
 
+def test_the_slide_among_them_is_one_of_the_lesson():
+    lesson, title = re.search(r'^LESSON, SLIDE = "(.+?)", "(.+)"$', (ROOT / "figures" / "screenshots.py").read_text(
+        encoding="utf-8"), re.MULTILINE).groups()
+    assert f'"### {title}' in (ROOT / "notebooks" / f"{lesson}.ipynb").read_text(encoding="utf-8")
+
+
 def test_the_table_has_every_notebook_with_its_minutes():
     for entry in map(Entry, numbered(ROOT)):
         minutes = entry.minutes or 15

@@ -252,7 +252,7 @@ def test_a_rotary_transformer_has_no_other_positions():
 
 
 @pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same),
-                                             ("rivals_deep_transformer", deep)])
+                                             ("rivals_deep_transformer", deep), ("rivals_rotary", turned)])
 def test_the_deeper_runs_are_as_they_say(name, script):
     runs = stored(name).results["runs"]
     assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == script.SETTINGS

@@ -169,9 +169,11 @@ def decoder_layer(layer, x, memory, mask, src_mask):
     (Vaswani et al. 2017, section 3.1, in the order of GPT-2).
     """
     h = layer.norm_1(x)
-    x = x + layer.self_attention(h, h, mask)                          # what is written
-    x = x + layer.cross_attention(layer.norm_2(x), memory, src_mask)  # the source
-    return x + layer.feed_forward(layer.norm_3(x))                    # each on its own
+    x = x + layer.self_attention(h, h, mask)            # what is written
+    h = layer.norm_2(x)
+    x = x + layer.cross_attention(h, memory, src_mask)  # the source
+    h = layer.norm_3(x)
+    return x + layer.feed_forward(h)                    # each on its own
 
 
 def _decoder_inputs(rng):
