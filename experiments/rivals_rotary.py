@@ -12,8 +12,9 @@ from pathlib import Path
 
 from rivals_equal_time import go_on
 from rivals_same_layer import STEPS
+from translation_rivals import transformer
 
-from course_utils.transformer import Config, Transformer
+from course_utils.transformer import Transformer
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_rotary.py"
 NAME = "Transformer, rotary positions"
@@ -21,9 +22,9 @@ SETTINGS = [(2e-3, 0.1, 0), (2e-3, 0.1, 1), (2e-3, 0.1, 2)]
 """Rate, dropout and seed of each run."""
 
 
-def rotary(sizes: Sequence[int], dropout: float, d_model: int = 192) -> Transformer:
+def rotary(sizes: Sequence[int], dropout: float) -> Transformer:
     """The Transformer, which knows positions from rotation only."""
-    model = Transformer(*sizes, Config(d_model=d_model, n_heads=4, n_layers=2, d_ff=4 * d_model, dropout=dropout))
+    model = transformer(sizes, dropout)
     for layer in (*model.encoder.layers, *model.decoder.layers):
         layer.self_attention.rotary = True
     model.positions.zero_()

@@ -212,11 +212,12 @@ def test_the_longer_runs_go_on_where_they_stopped_with_the_best_of_the_search(mo
     assert len(calls) == 11                                           # nothing is left to do
 
 
-@pytest.mark.parametrize("make", [partial(deeper.Deeper, d_embed=16), same.SameLayers, turned.rotary])
+@pytest.mark.parametrize("make", [
+    partial(deeper.Deeper, d_embed=16, d_model=12), partial(same.SameLayers, d_model=12), turned.rotary])
 def test_a_rival_writes_what_it_computes_at_once(make):
     """Word by word, its state is that of both layers."""
     torch.manual_seed(0)
-    model = make((90, 90), 0.1, d_model=16).double().eval()
+    model = make((90, 90), 0.1).double().eval()
     source, words = torch.randint(4, 80, (2, 6)), torch.randint(4, 80, (2, 4))
     with torch.no_grad():
         memory, state = model.encode(source)
