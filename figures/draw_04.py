@@ -109,7 +109,7 @@ ALT = {
         "Two bugs in a decoder layer. A normalizes over words: a block of four columns, one per word of “<bos> "
         "je suis là”; one "
         "row is framed through all four. In training it sees later words; when the model begins to write, only “<bos>” "
-        "is there, and a word minus itself is 0 (x.mean(1), x.var(1)). C masks after the softmax, softmax(…) * mask: "
+        "is there, and a word minus itself is 0. C masks after the softmax: "
         f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
         "set to 0 too late. So the result depends on how many pads the batch adds.",
     "04_writing":
@@ -118,9 +118,10 @@ ALT = {
         "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là; the word that was "
         "written goes into the next pass.",
     "04_swap":
-        "A decoder layer in which an LSTM stands in place of self-attention. Three branches leave the residual path, "
-        "pass a norm and a part, and are added to the path: first the LSTM, drawn in its own colour, then "
-        "cross-attention and feed-forward, both as they were.",
+        "The first branch of a decoder layer in three models. It leaves the residual path, passes a norm and a part, "
+        "and is added to the path. In the Transformer the part is self-attention, and positions are added to the "
+        "words. With an LSTM inside, the part is an LSTM, and there are no positions. With rotary positions the part "
+        "is self-attention, whose queries and keys are rotated by their position.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -391,15 +392,13 @@ def read_grid():
 
 
 def bugs():
-    axes = card(396)
+    axes = card(356)
     at = (243, 717)
-    for x, name, what, training, writing, line in zip(
+    for x, name, what, training, writing in zip(
             at, "AC", ("normalizes over words", "masks too late"),
             ("training: sees later words", "padding takes its share:"),
-            ("inference: one word, minus itself: 0", "the batch's pads matter"),
-            ("mean(1), var(1) → axis -1", "softmax(…) * mask → mask first"), strict=True):
-        box(axes, x, 198, 458, 372, fill=BAND, edge="none", corner=10)
-        text(axes, x, 362, line, 22, BAD, "bold", code=True)
+            ("inference: one word, minus itself: 0", "the batch's pads matter"), strict=True):
+        box(axes, x, 178, 458, 332, fill=BAND, edge="none", corner=10)
         text(axes, x - 208, 38, name, 26, BAD, "bold", "left")
         text(axes, x - 176, 39, what, 22, INK, "bold", "left")
         text(axes, x, 292, training, 19, MUTED)
@@ -453,24 +452,27 @@ def writing():
 
 
 def swap():
-    axes = card(208)
-    stream, high = 176, 76
-    box(axes, 480, 104, 944, 196, fill=BAND, edge="none", corner=10)
-    stops = [30]
-    for start, *lines in ((84, "LSTM"), (384, "cross-", "attention"), (684, "feed-", "forward")):
-        part, plus, color = start + 104, start + 212, LINES[4] if lines == ["LSTM"] else INK
+    """The first branch of a decoder layer in three models: the part in it differs, and what it knows of the order."""
+    axes = card(262)
+    stream, high = 192, 96
+    for left, title, positions, color, *lines in (
+            (8, "Transformer", "positions added to the words", INK, "self-", "attention"),
+            (326, "LSTM inside", "no positions", LINES[4], "LSTM"),
+            (644, "rotary", "queries and keys rotated", GOOD, "self-", "attention")):
+        start, part, plus = left + 70, left + 164, left + 258
+        box(axes, left + 154, 131, 308, 246, fill=BAND, edge="none", corner=10)
+        text(axes, left + 154, 34, title, 22, color, "bold")
         path(axes, (start, stream), (start, high), (part - 66, high))
         path(axes, (part + 66, high), (plus, high), (plus, stream - 13))
-        box(axes, start, 126, 82, 28, MUTED, label="norm", size=TYPE, fill=PAPER)
-        box(axes, part, high, 132, 52, color, fill=PAPER)
+        box(axes, start, 146, 82, 28, MUTED, label="norm", size=TYPE, fill=PAPER)
+        box(axes, part, high, 132, 52, color, fill=PAPER, line=1.8 if color == INK else 3)
         for line, words in enumerate(lines):
             text(axes, part, high + 11 * (2 * line + 1 - len(lines)), words, TYPE, color,
                  "bold" if color != INK else "normal")
-        arrow(axes, (stops[-1], stream), (plus - 13, stream), GOOD, 3)
-        stops.append(plus + 13)
+        arrow(axes, (left + 16, stream), (plus - 13, stream), GOOD, 3)
         disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
-    arrow(axes, (stops[-1], stream), (946, stream), GOOD, 3)
-    text(axes, 188, 28, "in place of self-attention", TYPE, LINES[4])
+        arrow(axes, (plus + 13, stream), (left + 300, stream), GOOD, 3)
+        text(axes, left + 154, 232, positions, TYPE, color)
     return axes
 
 
