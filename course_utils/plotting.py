@@ -12,6 +12,7 @@ import numpy as np
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from .widgets.colours import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, TEAL, VALUE
 from .widgets.still import attention_heatmap
@@ -72,7 +73,8 @@ def smooth(values: Sequence[float]) -> list[float]:
 class LiveCurve:
     """A loss curve, redrawn every three seconds, a thirtieth of the time at most; does nothing outside a notebook.
 
-    The loss is in nats per ``unit``. ``before_first`` is called before the first picture interrupts the printed output.
+    The loss is in nats per ``unit``, on a logarithmic axis if all are above 0. ``before_first`` is called before the
+    first picture interrupts the printed output.
     """
 
     def __init__(self, label: str, steps: int, unit: str = "token",
@@ -85,12 +87,17 @@ class LiveCurve:
         started = time.monotonic()
         if not loss or not in_notebook() or not (final or started > self.due):
             return
-        figure, axes = plt.subplots(figsize=(7, 2.2))
+        figure, axes = plt.subplots(figsize=(9, 2.8))
         axes.plot(loss, color=MUTED, alpha=0.35, linewidth=1)
         smoothed = smooth(loss)
         axes.plot(smoothed, color=VALUE)
         axes.set(title=f"{self.label}: loss {smoothed[-1]:.2f}", xlabel="step", ylabel=f"nats per {self.unit}",
-                 xlim=(0, self.steps), ylim=(0, None))
+                 xlim=(0, self.steps))
+        if min(loss) > 0:
+            axes.set(yscale="log", ylim=(min(smoothed) / 2, None))
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smoothed[-1]:.2f} nats per {self.unit} " \
               f"in {len(loss)} steps."
         if self.handle is None:

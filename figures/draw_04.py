@@ -70,7 +70,7 @@ ALT = {
         "“<bos> je suis” goes through embedding plus position onto its own line, with three such branches: masked "
         "self-attention, cross-attention and feed-forward, again N times. Cross-attention takes its query from the "
         "decoder, keys and values from the memory. A last norm, then linear and softmax, give the next word, “là”, "
-        "which goes back in.",
+        "which at inference goes back in.",
     "04_chain":
         "Which step waits for which. Left, recurrent: four states h_1 to h_4 in a row, each above its word x_1 to x_4; "
         "an arrow leads from each state to the next, so they are computed in steps 1, 2, 3 and 4. Right, "
@@ -92,7 +92,7 @@ ALT = {
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
-        "encoder asks the encoder; “I am here <eos>” and a pad, all columns but the pad's are checked; mask "
+        "encoder asks the encoder; rows “I am here <eos>”, the same columns and a pad's, all checked but that; mask "
         "(B, 1, T_k). "
         "Masked self-attention: the decoder asks the decoder; “<bos> je suis là”, the lower triangle with the "
         "diagonal, and beside each row the word it has to predict, from “je” to <eos>; mask (T_q, T_q). "
@@ -106,22 +106,22 @@ ALT = {
         "each word of the target, x at 0, 1 and 2, which changes. Right, read: a column for each word of the memory, "
         "five words and two pads, which changes.",
     "04_bugs":
-        "Two bugs in a decoder layer. A normalizes over words: a block of four columns, one per word of “<bos> "
-        "je suis là”; one "
-        "row is framed through all four. In training it sees later words; when the model begins to write, only “<bos>” "
-        "is there, and a word minus itself is 0. C masks after the softmax: "
-        f"bars of seven weights; five words share {SHARE:.2f} of the weight, two pads have {1 - SHARE:.2f}, which is "
-        "set to 0 too late. So the result depends on how many pads the batch adds.",
+        "Two bugs in a decoder layer. A normalizes over words: a block of four columns, one per word of “<bos> je "
+        "suis là”; one row is framed through all four. In training it sees later words; when the model begins to "
+        "write, only “<bos>” is there, and a word minus itself is 0. C masks after the softmax: bars of seven "
+        f"attention weights; five words share {SHARE:.2f}, two pads have {1 - SHARE:.2f}, which is set to 0 too "
+        "late. So the result depends on how many pads the batch adds.",
     "04_writing":
         "How a decoder runs. Left, in training, once: <bos> je suis là goes in, and at every position the next word "
         "comes out, je suis là <eos>, all at once. Right, at inference, once for each word: pass 1 reads <bos> and "
-        "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là; the word that was "
-        "written goes into the next pass.",
+        "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là, pass 4 reads "
+        "<bos> je suis là and writes <eos>; the word that was written goes into the next pass.",
     "04_swap":
-        "The first branch of a decoder layer in three models. It leaves the residual path, passes a norm and a part, "
-        "and is added to the path. In the Transformer the part is self-attention, and positions are added to the "
-        "words. With an LSTM inside, the part is an LSTM, and there are no positions. With rotary positions the part "
-        "is self-attention, whose queries and keys are rotated by their position.",
+        "The first branch of a decoder layer in three models. It leaves the residual path, passes a norm and a "
+        "part, and is added to the path. In the Transformer the part is self-attention, and a position is added to"
+        " each word, x_t + p_t. With an LSTM inside, the part is an LSTM, whose states h_1, h_2, h_3 come one "
+        "after the other. With rotary positions the part is self-attention; its query q_5 and key k_2 are rotated "
+        "by their positions, so the angle between them tells that they are 3 apart.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -188,7 +188,7 @@ def _row(axes, side):
         text(axes, 664, stream + 23, "residual path", TYPE, GOOD, "bold", "right")
         arrow(axes, (854, stream - 26), (854, stream - 67))
         dashes(axes, (907, stream - 88), (932, stream - 88), (932, stream + 64), (170, stream + 64), color=INK)
-        text(axes, 560, stream + 48, "the next word goes back in", TYPE)
+        text(axes, 560, stream + 48, "at inference the next word goes back in", TYPE)
 
 
 def map():
@@ -299,19 +299,18 @@ def parts():
 
 
 def three_attentions():
-    axes = card(442)
-    may = np.array([word != "<pad>" for word in SOURCE])
-    of_source, of_target = (np.tile(may, (len(words), 1)) for words in (SOURCE, TARGET))
-    panels = (("encoder self-attention", 10, 300, "encoder", SOURCE, "encoder", SOURCE, of_source, "(B, 1, T_k)",
+    axes = card(396)
+    no_pads = np.tile([word != "<pad>" for word in SOURCE], (len(TARGET), 1))
+    panels = (("encoder self-attention", 10, 300, "encoder", SOURCE[:4], "encoder", SOURCE, no_pads, "(B, 1, T_k)",
                "key is not <pad>"),
               ("masked self-attention", 315, 330, "decoder", TARGET, "decoder", TARGET, np.tri(len(TARGET), dtype=bool),
                "(T_q, T_q)", "key is not after query"),
-              ("cross-attention", 650, 300, "decoder", TARGET, "memory", SOURCE, of_target, "(B, 1, T_k)",
+              ("cross-attention", 650, 300, "decoder", TARGET, "memory", SOURCE, no_pads, "(B, 1, T_k)",
                "key is not <pad>"))
     top, cell = 144, 46
     for name, left, width, asks, queries, answers, keys, mask, shape, rule in panels:
         middle = left + width / 2
-        box(axes, middle, 221, width, 422, fill=BAND, edge="none", corner=10)
+        box(axes, middle, 198, width, 376, fill=BAND, edge="none", corner=10)
         text(axes, middle, 29, name, TYPE, INK, "bold")
         box(axes, middle - 82, 71, 106, 34, QUERY, asks, TYPE)
         arrow(axes, (middle - 28, 71), (middle + 28, 71), QUERY, 2.4)
@@ -324,17 +323,16 @@ def three_attentions():
         for j, word in enumerate(keys):
             text(axes, begin + (j + 0.5) * cell, top - 13, word.strip("<>"), TYPE, MUTED if word == "<pad>" else KEY)
         for i, word in enumerate(queries):
-            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), TYPE, MUTED if word == "<pad>" else QUERY,
-                 align="right")
+            text(axes, begin - 8, top + (i + 0.5) * cell, word.strip("<>"), TYPE, QUERY, align="right")
         checks(axes, begin, top, mask, cell)
         if name.startswith("masked"):
             end = begin + len(keys) * cell + 4
             text(axes, end, top - 13, "label", TYPE, GOOD, align="left")
             for i, word in enumerate((*TARGET[1:], "<eos>")):
                 text(axes, end, top + (i + 0.5) * cell, f"→ {word.strip('<>')}", TYPE, GOOD, align="left")
-        text(axes, left + 20, 388, "mask", TYPE, INK, "bold", "left")
-        text(axes, left + 90, 388, shape, TYPE, INK, align="left")
-        text(axes, left + 20, 416, rule, TYPE, GOOD, "bold", "left")
+        text(axes, left + 20, 342, "mask", TYPE, INK, "bold", "left")
+        text(axes, left + 90, 342, shape, TYPE, INK, align="left")
+        text(axes, left + 20, 370, rule, TYPE, GOOD, "bold", "left")
     return axes
 
 
@@ -421,50 +419,51 @@ def bugs():
             edge=BAD if pad else GOOD, corner=2)
         if pad:
             text(axes, x, 230 - tall / 2, "✗", 22, BAD, "bold")
+    text(axes, at[1] - 112, 82, "attention weights", 19, MUTED)
     for x, which, share, color in ((at[1] - 60, "words", SHARE, GOOD), (at[1] + 150, "pads", 1 - SHARE, BAD)):
         text(axes, x, 254, f"{which}: {share:.2f}", 20, color, "bold")
     return axes
 
 
 def writing():
-    axes = card(316)
+    axes = card(390)
     for left, title, color in ((8, "training: one pass for all words", GOOD),
                                (486, "inference: one pass per word", BAD)):
-        box(axes, left + 233, 158, 466, 300, fill=BAND, edge="none", corner=10)
+        box(axes, left + 233, 195, 466, 374, fill=BAND, edge="none", corner=10)
         text(axes, left + 233, 36, title, TYPE, color, "bold")
     for t, (word, following) in enumerate(zip(TARGET, (*TARGET[1:], "<eos>"), strict=True)):
         x = 80 + 107 * t
-        text(axes, x, 270, word, 22, QUERY)
-        arrow(axes, (x, 252), (x, 210))
-        arrow(axes, (x, 150), (x, 114))
-        text(axes, x, 92, following, 22, GOOD, "bold")
-    box(axes, 241, 180, 410, 56, fill=INK, label="decoder", size=22, text_color=PAPER)
-    for t in range(3):
-        y = 92 + 84 * t
+        text(axes, x, 310, word, 22, QUERY)
+        arrow(axes, (x, 292), (x, 245))
+        arrow(axes, (x, 185), (x, 139))
+        text(axes, x, 117, following, 22, GOOD, "bold")
+    box(axes, 241, 215, 410, 56, fill=INK, label="decoder", size=22, text_color=PAPER)
+    for t in range(4):
+        y = 88 + 82 * t
         text(axes, 690, y, " ".join(TARGET[:t + 1]), 22, QUERY, align="right")
         arrow(axes, (698, y), (722, y))
-        box(axes, 780, y, 112, 46, fill=INK, label="decoder", size=22, text_color=PAPER)
-        arrow(axes, (838, y), (862, y))
-        text(axes, 870, y, TARGET[t + 1], 22, BAD, "bold", "left")
-        if t < 2:
-            path(axes, (890, y + 16), (890, y + 42), (672, y + 42), (672, y + 66), color=BAD)
+        box(axes, 774, y, 100, 46, fill=INK, label="decoder", size=22, text_color=PAPER)
+        arrow(axes, (826, y), (850, y))
+        text(axes, 857, y, (*TARGET[1:], "<eos>")[t], 22, BAD, "bold", "left")
+        if t < 3:
+            path(axes, (877, y + 16), (877, y + 41), (672, y + 41), (672, y + 64), color=BAD)
     return axes
 
 
 def swap():
-    """The first branch of a decoder layer in three models: the part in it differs, and what it knows of the order."""
-    axes = card(262)
-    stream, high = 192, 96
-    for left, title, positions, color, *lines in (
-            (8, "Transformer", "positions added to the words", INK, "self-", "attention"),
-            (326, "LSTM inside", "no positions", LINES[4], "LSTM"),
-            (644, "rotary", "queries and keys rotated", GOOD, "self-", "attention")):
+    """The first branch of a decoder layer in three models: the part in it differs, and what tells it the order."""
+    axes = card(336)
+    stream, high, low = 182, 92, 256
+    for left, title, order, color, *lines in (
+            (8, "Transformer", "added to each word", INK, "self-", "attention"),
+            (326, "LSTM inside", "each state after the last", LINES[4], "LSTM"),
+            (644, "rotary", "the angle tells the distance", GOOD, "self-", "attention")):
         start, part, plus = left + 70, left + 164, left + 258
-        box(axes, left + 154, 131, 308, 246, fill=BAND, edge="none", corner=10)
+        box(axes, left + 154, 168, 308, 320, fill=BAND, edge="none", corner=10)
         text(axes, left + 154, 34, title, 22, color, "bold")
         path(axes, (start, stream), (start, high), (part - 66, high))
         path(axes, (part + 66, high), (plus, high), (plus, stream - 13))
-        box(axes, start, 146, 82, 28, MUTED, label="norm", size=TYPE, fill=PAPER)
+        box(axes, start, 138, 82, 28, MUTED, label="norm", size=TYPE, fill=PAPER)
         box(axes, part, high, 132, 52, color, fill=PAPER, line=1.8 if color == INK else 3)
         for line, words in enumerate(lines):
             text(axes, part, high + 11 * (2 * line + 1 - len(lines)), words, TYPE, color,
@@ -472,7 +471,19 @@ def swap():
         arrow(axes, (left + 16, stream), (plus - 13, stream), GOOD, 3)
         disc(axes, plus, stream, "+", GOOD, radius=13, size=22)
         arrow(axes, (plus + 13, stream), (left + 300, stream), GOOD, 3)
-        text(axes, left + 154, 232, positions, TYPE, color)
+        text(axes, left + 154, 310, order, TYPE, color)
+    text(axes, 162, low, "$x_t + p_t$", 28)
+    for t in range(3):
+        x = 400 + 80 * t
+        box(axes, x, low, 46, 36, LINES[4], fill=PAPER)
+        text(axes, x, low - 2, f"$h_{t + 1}$", 24)
+        if t:
+            arrow(axes, (x - 57, low), (x - 24, low), LINES[4], 2.4)
+    for angle, name, color in ((12, "$q_5$", QUERY), (56, "$k_2$", KEY)):
+        across, up = 74 * np.cos(np.radians(angle)), 74 * np.sin(np.radians(angle))
+        arrow(axes, (736, low + 30), (736 + across, low + 30 - up), color, 2.6)
+        text(axes, 736 + 1.25 * across, low + 30 - 1.2 * up, name, 24, color)
+    text(axes, 860, low + 2, "3 apart", TYPE, align="left")
     return axes
 
 

@@ -278,6 +278,20 @@ def test_the_last_curve_is_drawn_however_short_the_run_and_says_what_it_shows(no
     assert picture_in(data)[0] == "Training loss of GRU: from 2.50 to 2.00 nats per token in 2 steps."
 
 
+def test_the_curve_has_a_logarithmic_axis_where_that_shows_every_loss(notebook, monkeypatch):
+    axes = []
+    monkeypatch.setattr(plotting, "_picture", lambda figure, alt: axes.append(figure.axes[0]) or {"text/plain": alt})
+    for losses in ([5.0] * 25 + [0.1] * 25, [5.0, 4.8], [1.0, 0.0], [1.0, -1.0]):
+        LiveCurve("GRU", 2).update(losses, final=True)
+    assert [each.get_yscale() for each in axes] == ["log", "log", "linear", "linear"]
+    for each, ticks in zip(axes, (["0.1", "0.3", "1", "3"], ["2.5", "3", "3.5", "4", "4.5", "5"]), strict=False):
+        each.figure.draw_without_rendering()
+        low, high = each.get_ylim()
+        shown = [label.get_text() for label in each.get_yticklabels() if low <= label.get_position()[1] <= high]
+        assert shown == ticks
+    plt.close("all")
+
+
 def test_a_run_without_a_step_has_no_curve(notebook):
     LiveCurve("GRU", 2).update([], final=True)
     assert notebook.new == []
