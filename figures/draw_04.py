@@ -83,12 +83,10 @@ ALT = {
         "leaves the line, passes norm_1, then attention, and is added to it. The same again with norm_2 and "
         "feed_forward. No box stands on the line.",
     "04_parts":
-        "Three parts for stacking layers, each with a problem and its remedy. From layer to layer tokens become alike, "
-        "so the residual path leaves a path open: x goes straight on, a branch leads through a sublayer F, and what F "
-        "computes is added, x + F(x). The sums keep growing, so a branch reads the path at one scale, by LayerNorm: "
-        "three tokens, a column for each; the mean μ and the standard deviation σ are those of one column. Attention "
-        "only averages, so the feed-forward network makes new features: three tokens, for each the same small network, "
-        "narrow, wide, narrow.",
+        "Three parts for stacking layers. The residual path leaves a path open: x goes straight on, a branch leads "
+        "through a sublayer F, and what F computes is added, x + F(x). LayerNorm lets a branch read the path at one "
+        "scale: three tokens, a column for each; the mean μ and the standard deviation σ are those of one column. The "
+        "feed-forward network makes new features: three tokens, for each the same small network, narrow, wide, narrow.",
     "04_three_attentions":
         "The three attentions of a Transformer. Who asks, who answers with keys and values, and the mask, one row per "
         "query and one column per key; a check mark means the query may attend to the key. Encoder self-attention: the "
@@ -117,11 +115,11 @@ ALT = {
         "writes je, pass 2 reads <bos> je and writes suis, pass 3 reads <bos> je suis and writes là, pass 4 reads "
         "<bos> je suis là and writes <eos>; the word that was written goes into the next pass.",
     "04_swap":
-        "The first branch of a decoder layer in three models. It leaves the residual path, passes a norm and a "
-        "part, and is added to the path. In the Transformer the part is self-attention, and a position is added to"
-        " each word, x_t + p_t. With an LSTM inside, the part is an LSTM, whose states h_1, h_2, h_3 come one "
-        "after the other. With rotary positions the part is self-attention; its query q_5 and key k_2 are rotated "
-        "by their positions, so the angle between them tells that they are 3 apart.",
+        "The first branch of a decoder layer in three models. It leaves the residual path, passes a norm and a part, "
+        "and is added to the path. In the Transformer the part is self-attention, and a position is added to each "
+        "word, x_t + p_t. With an LSTM inside, the part is an LSTM, whose states h_1, h_2, h_3 come one after the "
+        "other, and no position is added. With rotary positions the part is self-attention; each query and key is "
+        "turned by its position, a query q_5 by 5 steps and a key k_2 by 2.",
     "04_cache":
         "Four steps of decoding, without and with a cache of keys and values. At step t the new word goes in and the"
         " next comes out: <bos> gives je, je gives suis, suis gives là, là gives the full stop. Above, without a "
@@ -260,15 +258,13 @@ def encoder_layer():
 
 
 def parts():
-    axes = card(372)
+    axes = card(336)
     at = (164, 480, 796)
-    for x, name, problem, remedy in zip(at, ("residual path", "LayerNorm", "feed-forward"),
-                                        ("tokens become alike", "the sums keep growing", "attention only averages"),
-                                        ("leave a path open", "read at one scale", "make new features"), strict=True):
-        box(axes, x, 186, 304, 356, fill=BAND, edge="none", corner=10)
+    for x, name, does in zip(at, ("residual path", "LayerNorm", "feed-forward"),
+                             ("leaves a path open", "reads at one scale", "makes new features"), strict=True):
+        box(axes, x, 168, 304, 320, fill=BAND, edge="none", corner=10)
         text(axes, x, 36, name, 24, GOOD if name == "residual path" else INK, "bold")
-        text(axes, x, 306, problem, 22, BAD)
-        text(axes, x, 340, f"→ {remedy}", 22, GOOD, "bold")
+        text(axes, x, 302, does, 22, GOOD, "bold")
     x = at[0]
     arrow(axes, (x - 120, 186), (x + 34, 186), GOOD, 3)
     arrow(axes, (x + 62, 186), (x + 124, 186), GOOD, 3)
@@ -419,7 +415,7 @@ def bugs():
             edge=BAD if pad else GOOD, corner=2)
         if pad:
             text(axes, x, 230 - tall / 2, "✗", 22, BAD, "bold")
-    text(axes, at[1] - 112, 82, "attention weights", 19, MUTED)
+    text(axes, at[1] - 60, 82, "attention weights (an example)", 19, MUTED)
     for x, which, share, color in ((at[1] - 60, "words", SHARE, GOOD), (at[1] + 150, "pads", 1 - SHARE, BAD)):
         text(axes, x, 254, f"{which}: {share:.2f}", 20, color, "bold")
     return axes
@@ -455,9 +451,9 @@ def swap():
     axes = card(336)
     stream, high, low = 182, 92, 256
     for left, title, order, color, *lines in (
-            (8, "Transformer", "added to each word", INK, "self-", "attention"),
-            (326, "LSTM inside", "each state after the last", LINES[4], "LSTM"),
-            (644, "rotary", "the angle tells the distance", GOOD, "self-", "attention")):
+            (8, "Transformer", "position added", INK, "self-", "attention"),
+            (326, "LSTM inside", "no position", LINES[4], "LSTM"),
+            (644, "rotary", "turned by position", GOOD, "self-", "attention")):
         start, part, plus = left + 70, left + 164, left + 258
         box(axes, left + 154, 168, 308, 320, fill=BAND, edge="none", corner=10)
         text(axes, left + 154, 34, title, 22, color, "bold")
@@ -479,11 +475,11 @@ def swap():
         text(axes, x, low - 2, f"$h_{t + 1}$", 24)
         if t:
             arrow(axes, (x - 57, low), (x - 24, low), LINES[4], 2.4)
-    for angle, name, color in ((12, "$q_5$", QUERY), (56, "$k_2$", KEY)):
+    for angle, name, steps, color in ((50, "$q_5$", "5 steps", QUERY), (14, "$k_2$", "2 steps", KEY)):
         across, up = 74 * np.cos(np.radians(angle)), 74 * np.sin(np.radians(angle))
-        arrow(axes, (736, low + 30), (736 + across, low + 30 - up), color, 2.6)
-        text(axes, 736 + 1.25 * across, low + 30 - 1.2 * up, name, 24, color)
-    text(axes, 860, low + 2, "3 apart", TYPE, align="left")
+        arrow(axes, (724, low + 30), (724 + across, low + 30 - up), color, 2.6)
+        text(axes, 724 + 1.25 * across, low + 30 - 1.2 * up, name, 24, color)
+        text(axes, 846, low + 30 - 1.2 * up, steps, TYPE, color, align="left")
     return axes
 
 
