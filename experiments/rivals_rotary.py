@@ -2,7 +2,7 @@
 
 ``COURSE_DATA=folder python experiments/rivals_rotary.py`` trains the Transformer of ``translation_rivals.py`` with
 queries and keys of its self-attentions rotated by their positions, instead of sinusoids that are added to the words:
-like an LSTM, it then knows how far apart two words are. Rate, dropout, warm-up and steps are those of
+like an LSTM, it then knows how far apart two words are. Settings, warm-up and steps are those of
 ``rivals_same_layer.py``; rotating takes its time on top of that. ``rivals_rotary.json`` is written after every run;
 started again, it goes on.
 """
@@ -18,7 +18,7 @@ from course_utils.transformer import Transformer
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_rotary.py"
 NAME = "Transformer, rotary positions"
-SETTINGS = [(2e-3, 0.1, 0), (2e-3, 0.1, 1), (2e-3, 0.1, 2)]
+SETTINGS = [(2e-3, 0.1, 0), (2e-3, 0.1, 1), (2e-3, 0.1, 2), (4e-3, 0.1, 0), (1e-3, 0.1, 0), (2e-3, 0.2, 0)]
 """Rate, dropout and seed of each run."""
 
 

@@ -3,8 +3,8 @@
 ``COURSE_DATA=folder python experiments/rivals_same_layer.py`` trains the Transformer of ``translation_rivals.py`` with
 an LSTM where its layers have self-attention, in both directions in the encoder, and without positions; path, norms,
 cross-attention with four heads, feed-forward networks and shared softmax matrix stay (after Domhan 2018, *How Much
-Attention Do You Need?*). It has as many parameters, the Transformer's rate in ``rivals_longer.py`` and twice as much,
-and as many steps, which take as long (thirty steps, three times in turns: 32.8 and 33.1 seconds).
+Attention Do You Need?*). It has as many parameters, the settings that the Transformer was given in
+``rivals_longer.py``, and as many steps, which take as long (thirty steps, three times in turns: 32.8 and 33.1 seconds).
 ``rivals_same_layer.json`` is written after every run; started again, it goes on.
 """
 
@@ -19,7 +19,7 @@ from course_utils.transformer import Config, DecoderLayer, Transformer
 
 OUT, COMMAND = Path(__file__).with_suffix(".json"), "python experiments/rivals_same_layer.py"
 NAME, STEPS, D_MODEL = "LSTM in the Transformer's layers", 4144, 180
-SETTINGS = [(2e-3, 0.1, 0), (4e-3, 0.1, 0), (2e-3, 0.1, 1), (2e-3, 0.1, 2)]
+SETTINGS = [(2e-3, 0.1, 0), (4e-3, 0.1, 0), (2e-3, 0.1, 1), (2e-3, 0.1, 2), (1e-3, 0.1, 0), (2e-3, 0.2, 0)]
 """Rate, dropout and seed of each run."""
 
 
