@@ -4,8 +4,8 @@
 an LSTM where its layers have self-attention, in both directions in the encoder, and without positions; path, norms,
 cross-attention with four heads, feed-forward networks and shared softmax matrix stay (after Domhan 2018, *How Much
 Attention Do You Need?*). It has as many parameters, the settings that the Transformer was given in
-``rivals_longer.py``, and as many steps, which take as long (thirty steps, three times in turns: 32.8 and 33.1 seconds).
-``rivals_same_layer.json`` is written after every run; started again, it goes on.
+``rivals_longer.py`` and ``rivals_dropout.py``, and as many steps, which take as long (thirty steps, three times in
+turns: 32.8 and 33.1 seconds). ``rivals_same_layer.json`` is written after every run; started again, it goes on.
 """
 
 from pathlib import Path

@@ -16,9 +16,9 @@ from course_utils.seq2seq import LuongDecoder
 from course_utils.training import trapezoid
 
 sys.path.insert(0, str(EXPERIMENTS))
-rivals, equal, deeper, same, deep, turned = map(importlib.import_module, (
+rivals, equal, deeper, same, deep, turned, dropped = map(importlib.import_module, (
     "translation_rivals", "rivals_equal_time", "rivals_deeper", "rivals_same_layer", "rivals_deep_transformer",
-    "rivals_rotary"))
+    "rivals_rotary", "rivals_dropout"))
 
 RUNS = [{"rate": 1e-3, "dropout": 0.3, "steps": 100, "cpu_seconds": 50.0, "validation_loss": 3.0},
         {"rate": 2e-3, "dropout": 0.1, "steps": 200, "cpu_seconds": 50.0, "validation_loss": 2.5}]
@@ -253,11 +253,23 @@ def test_a_rotary_transformer_has_no_other_positions():
 
 
 @pytest.mark.parametrize(("name", "script"), [("rivals_deeper", deeper), ("rivals_same_layer", same),
-                                             ("rivals_deep_transformer", deep), ("rivals_rotary", turned)])
+                                             ("rivals_deep_transformer", deep), ("rivals_rotary", turned),
+                                             ("rivals_dropout", dropped)])
 def test_the_deeper_runs_are_as_they_say(name, script):
     runs = stored(name).results["runs"]
     assert [(run["rate"], run["dropout"], run["seed"]) for run in runs] == script.SETTINGS
     assert all(run["steps"] == script.STEPS for run in runs)
+
+
+def test_three_models_of_the_same_layers_are_tried_in_the_same_settings():
+    def tried(runs):
+        return {(run["rate"], run["dropout"]) for run in runs if run["seed"] == 0}
+
+    longer = stored("rivals_longer").results["models"]["Transformer"]["search"]
+    sinusoids = tried([*longer, *stored("rivals_dropout").results["runs"]])
+    assert sinusoids == {(2e-3, 0.1), (1e-3, 0.1), (4e-3, 0.1), (2e-3, 0.2)}
+    for name in ("rivals_same_layer", "rivals_rotary"):
+        assert tried(stored(name).results["runs"]) == sinusoids
 
 
 def test_one_rival_alone_goes_on_where_it_stopped(monkeypatch, tmp_path):
