@@ -8,7 +8,7 @@ import pytest
 
 from course_utils.publish.notebooks import processor
 
-# Each worker has about a core (pytest -n); a worker's kernels and other processes inherit this.
+# Each worker has a core (pytest -n); a worker's kernels and other processes inherit this.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("COURSE_KEEP_GOING", None)  # claims that surprise would pass
 os.environ["COURSE_REHEARSAL"] = "off"  # what was rehearsed would be loaded
@@ -24,11 +24,6 @@ ON_ANY_PROCESSOR = {
 # Where a notebook was executed on another processor, numbers are not compared: see `notebooks.processor`.
 ANY_NUMBER = {r"[-+−]?\.?\d[\d,]*(\.\d+)?%?": "(number)", r"\s+": " "}
 OF_NUMBERS = {"application/vnd.attention-course.claim+json"}
-
-
-def pytest_xdist_auto_num_workers():
-    """One more than there are cores: a browser test waits for most of its time."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

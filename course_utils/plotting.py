@@ -12,7 +12,6 @@ import numpy as np
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from .widgets.colours import BAD, GOOD, INK, KEY, MUTED, PAPER, QUERY, TEAL, VALUE
 from .widgets.still import attention_heatmap
@@ -73,8 +72,7 @@ def smooth(values: Sequence[float]) -> list[float]:
 class LiveCurve:
     """A loss curve, redrawn every three seconds, a thirtieth of the time at most; does nothing outside a notebook.
 
-    The loss is in nats per ``unit``, on a logarithmic axis if all are above 0. ``before_first`` is called before the
-    first picture interrupts the printed output.
+    The loss is in nats per ``unit``, on a log axis if all are above 0. ``before_first`` is called before the picture.
     """
 
     def __init__(self, label: str, steps: int, unit: str = "token",
@@ -95,9 +93,7 @@ class LiveCurve:
                  xlim=(0, self.steps))
         if min(loss) > 0:
             axes.set(yscale="log", ylim=(min(smoothed) / 2, None))
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
-            axes.yaxis.set_major_formatter("{x:g}")
-            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.yaxis.set(major_locator=plt.LogLocator(subs=(1, 3)), major_formatter="{x:g}", minor_formatter="")
         alt = f"Training loss of {self.label}: from {loss[0]:.2f} to {smoothed[-1]:.2f} nats per {self.unit} " \
               f"in {len(loss)} steps."
         if self.handle is None:

@@ -197,7 +197,7 @@ DECODER_LAYER = Layer(decoder_layer, {"x": "B, T_q, d"}, {"on ordinary inputs": 
 def moves(run, x, t):
     """Which outputs of run, a layer: x ``(T, d)`` to ``(T_q, d)``, move when x[t] changes: ``(T_q,)``, boolean."""
     changed = x.clone()
-    changed[t] = -x[t]                                  # not + 1: a norm would undo it
+    changed[t] = -x[t]                                  # not + 1: a norm would hide it
     difference = run(changed) - run(x)                  # (T_q, d)
     return difference.abs().amax(dim=-1) > 1e-4         # more than rounding
 
