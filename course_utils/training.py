@@ -139,7 +139,7 @@ def fit(model: nn.Module, batches: Iterable, steps: int, *, lr: float = 2e-3,
     Raises:
         ValueError: if ``steps`` is below 1, ``lr`` is not a finite number above 0, the model has no trainable
             parameters, there are no batches, or several processes cannot share them. The weights are then unchanged;
-            if a generator of batches ends too early, or ``schedule`` gives no finite number, they are as trained so far.
+            if ``batches`` ends too early, or ``schedule`` gives no finite number, they are as trained so far.
         TypeError: if ``steps`` is not a whole number, ``lr`` not a number, or ``loss`` does not return two values, the
             first a tensor of shape () with a gradient.
         FloatingPointError: if the loss, its gradient or, at the end, a weight is no longer a finite number.
