@@ -77,7 +77,7 @@ class Hypothesis(NamedTuple):
 def length_penalty(length: int, alpha: float) -> float:
     """``((5 + length) / 6) ** alpha`` (Wu et al. 2016, equation 14); 1 for ``alpha=0`` and for a single word.
 
-    Every further word lowers the log-probability. Divided by this, it does not rank long sentences last for length.
+    Every further word lowers the log-probability; divided by this, long sentences are not last for length alone.
 
     Raises:
         ValueError: if ``alpha`` is NaN or infinite: nothing could be ranked.

@@ -14,6 +14,7 @@ FEATURES = 8
 """d_model of the block of numbers that is normed."""
 WRITTEN = ("je", "suis", "là", ".")
 TARGET = ("<bos>", *WRITTEN[:3])
+LABELS = (*TARGET[1:], "<eos>")
 WORDS = ("a", "am", "I", "thanks", "student", "<eos>")
 """The lecture's vocabulary."""
 LABEL = WORDS.index("student")
@@ -324,7 +325,7 @@ def three_attentions():
         if name.startswith("masked"):
             end = begin + len(keys) * cell + 4
             text(axes, end, top - 13, "label", TYPE, GOOD, align="left")
-            for i, word in enumerate((*TARGET[1:], "<eos>")):
+            for i, word in enumerate(LABELS):
                 text(axes, end, top + (i + 0.5) * cell, f"→ {word.strip('<>')}", TYPE, GOOD, align="left")
         text(axes, left + 20, 342, "mask", TYPE, INK, "bold", "left")
         text(axes, left + 90, 342, shape, TYPE, INK, align="left")
@@ -427,7 +428,7 @@ def writing():
                                (486, "inference: one pass per word", BAD)):
         box(axes, left + 233, 195, 466, 374, fill=BAND, edge="none", corner=10)
         text(axes, left + 233, 36, title, TYPE, color, "bold")
-    for t, (word, following) in enumerate(zip(TARGET, (*TARGET[1:], "<eos>"), strict=True)):
+    for t, (word, following) in enumerate(zip(TARGET, LABELS, strict=True)):
         x = 80 + 107 * t
         text(axes, x, 310, word, 22, QUERY)
         arrow(axes, (x, 292), (x, 245))
@@ -440,7 +441,7 @@ def writing():
         arrow(axes, (698, y), (722, y))
         box(axes, 774, y, 100, 46, fill=INK, label="decoder", size=22, text_color=PAPER)
         arrow(axes, (826, y), (850, y))
-        text(axes, 857, y, (*TARGET[1:], "<eos>")[t], 22, BAD, "bold", "left")
+        text(axes, 857, y, LABELS[t], 22, BAD, "bold", "left")
         if t < 3:
             path(axes, (877, y + 16), (877, y + 41), (672, y + 41), (672, y + 64), color=BAD)
     return axes
